@@ -1,0 +1,1 @@
+"""unreel tells whether a video looks AI-generated, where, when and why."""

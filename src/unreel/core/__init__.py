@@ -1,0 +1,1 @@
+"""The words of unreel: frozen, exact values. Imports the standard library only."""

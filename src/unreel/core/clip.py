@@ -1,0 +1,42 @@
+"""Clips and where they come from."""
+
+from dataclasses import dataclass
+from typing import NewType
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.facts import ClipFacts
+
+ClipId = NewType("ClipId", str)
+"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Filmed by a camera."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Made by a creator, in one of its settings (`text`, `image+text`, ...; "" when not known)."""
+
+    creator: str
+    setting: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.creator:
+            msg = "a generated clip needs the name of its creator. Use 'unknown' when nobody knows"
+            raise InvalidValueError(msg)
+
+
+Origin = Real | Generated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clip:
+    """One video file: known by its bytes, kept where it is."""
+
+    id: ClipId
+    location: str
+    """Path or URL of the bytes; two locations with the same bytes are the same clip."""
+    origin: Origin
+    facts: ClipFacts

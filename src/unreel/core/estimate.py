@@ -1,0 +1,92 @@
+"""Numbers that carry their doubt."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.question import Instrument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A point value, its interval, and the count behind it."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    level: float = 0.95
+    """Share of repetitions in which the interval should hold the truth."""
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not all(map(math.isfinite, (self.value, self.low, self.high))):
+            msg = (
+                f"an estimate needs finite numbers and n >= 1, got {self.value} "
+                f"[{self.low}, {self.high}] n={self.n}. Return Unmeasured where there is no number"
+            )
+            raise InvalidValueError(msg)
+        if not self.low <= self.value <= self.high:
+            msg = f"{self.value} lies outside its interval [{self.low}, {self.high}]. Check the method"
+            raise InvalidValueError(msg)
+
+    def scaled(self, factor: float) -> "Estimate":
+        """The same estimate in another unit, for example percent."""
+        low, high = sorted((self.low * factor, self.high * factor))
+        return Estimate(value=self.value * factor, low=low, high=high, n=self.n, level=self.level)
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.n}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """The place of a number that does not exist, and why. It is shown empty, never as 0."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"not measured: {self.why}"
+
+
+Measured = Estimate | Unmeasured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many of the answers that a metric wants held what it reads."""
+
+    parsed: int
+    asked: int
+
+    def __str__(self) -> str:
+        return f"{self.parsed}/{self.asked} parsed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One line of a scorecard."""
+
+    name: str
+    value: Measured
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorecard:
+    """All that one set of answers says about one reviewer under one instrument."""
+
+    instrument: Instrument
+    n_questions: int
+    n_answered: int
+    metrics: tuple[Metric, ...]
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Questions without an answer, by reason."""
+    unparsed: Mapping[str, int] = field(default_factory=dict)
+    """Answers, or parts of answers, that could not be read, by part and reason."""
+
+    def __getitem__(self, name: str) -> Measured:
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric.value
+        raise KeyError(name)

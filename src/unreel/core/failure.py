@@ -1,0 +1,47 @@
+"""What a failed item leaves behind: a reason that can be counted and a detail that can be read."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FailureReason(StrEnum):
+    """Why an item has no result. The words are stored in tables: add, never rename."""
+
+    NOT_A_FILE = "not-a-file"
+    FORMAT_REFUSED = "format-refused"
+    CODEC_REFUSED = "codec-refused"
+    TOO_MANY_PIXELS = "too-many-pixels"
+    NO_VIDEO = "no-video"
+    UNDECODABLE = "undecodable"
+    OUT_OF_TIME = "out-of-time"
+    OUT_OF_MEMORY = "out-of-memory"
+    WORKER_DIED = "worker-died"
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do about it, as a sentence."""
+        return _REMEDIES[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that gave no result, and why. It is stored, shown and counted, never scored."""
+
+    reason: FailureReason
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"
+
+
+_REMEDIES = {
+    FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
+    FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",
+    FailureReason.CODEC_REFUSED: "Re-encode it to H.264, HEVC, VP9 or AV1.",
+    FailureReason.TOO_MANY_PIXELS: "Scale it down.",
+    FailureReason.NO_VIDEO: "Check that the file holds a video stream with frames.",
+    FailureReason.UNDECODABLE: "Check the file for damage, or re-encode it.",
+    FailureReason.OUT_OF_TIME: "Shorten the clip or raise the time limit.",
+    FailureReason.OUT_OF_MEMORY: "Scale the clip down or raise the memory limit.",
+    FailureReason.WORKER_DIED: "Treat the file as hostile; report it if it is not.",
+}

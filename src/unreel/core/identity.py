@@ -1,0 +1,22 @@
+"""Ids that follow from content alone."""
+
+import hashlib
+from pathlib import Path
+
+from unreel.core.clip import ClipId
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 over `parts`, each with its length, so that no two lists of parts collide."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        state.update(len(data).to_bytes(8, "big"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def clip_id(path: Path) -> ClipId:
+    """The id of the clip at `path`: SHA-256 of its bytes."""
+    with path.open("rb") as file:
+        return ClipId(hashlib.file_digest(file, "sha256").hexdigest())

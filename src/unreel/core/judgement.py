@@ -1,0 +1,51 @@
+"""What people say of clips: ratings, votes and preferences."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+
+
+class Label(StrEnum):
+    """The two sides of the game."""
+
+    REAL = "real"
+    GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A person's realism score, 1 (bad) to 5 (excellent), with its reasons."""
+
+    score: int
+    problem: str = ""
+    """What is unrealistic in the clip."""
+    adherence: str = ""
+    """Why that deserves this score, in the words of the rubric."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument
+            msg = f"a rating is a whole number from 1 to 5, got {self.score}. Check the column mapping"
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's guess about one clip."""
+
+    voter: str
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two clips shown in this order."""
+
+    first: ClipId
+    second: ClipId
+
+    def __post_init__(self) -> None:
+        if self.first == self.second:
+            msg = f"a pair needs two different clips, got {self.first} twice. Drop the duplicate"
+            raise InvalidValueError(msg)

@@ -1,0 +1,50 @@
+"""Questions put to a reviewer, and the conditions under which they are put."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from unreel.core.clip import ClipId
+from unreel.core.identity import digest
+from unreel.core.judgement import Pair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """How a question is put. Two answers compare only when their conditions are equal."""
+
+    sampling: str = "uniform-8"
+    """Name of a sampling plan: see `unreel.media.sampling`."""
+    audio: Literal["off", "on"] = "off"
+    watermark: Literal["kept", "removed"] = "kept"
+    thinking: Literal["default", "off", "on"] = "default"
+    prompt: str = "paper"
+    """Name of a prompt variant of the protocol."""
+
+    def __str__(self) -> str:
+        return " ".join(f"{field.name}={getattr(self, field.name)}" for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """A protocol at one version: a changed prompt, parser or formula is a new version."""
+
+    protocol: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.protocol}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One clip, or one pair, shown under one condition for one instrument."""
+
+    subject: ClipId | Pair
+    instrument: Instrument
+    condition: Condition
+
+    def key(self, reviewer: str) -> str:
+        """Identity of this question put to `reviewer`: the same on every machine and in every run."""
+        subject = self.subject
+        shown = [subject.first, subject.second] if isinstance(subject, Pair) else [subject]
+        return digest("question", *shown, reviewer, str(self.instrument), str(self.condition))

@@ -1,0 +1,43 @@
+"""The one place that reads the environment.
+
+| variable | meaning | default |
+|---|---|---|
+| `UNREEL_MEDIA_SECONDS` | longest time that one file may take in the hardened path | 15 |
+| `UNREEL_MEDIA_MB` | most memory that one file may take there | 512 |
+| `UNREEL_MEDIA_PIXELS` | most pixels of one frame | 33177600 (7,680 x 4,320) |
+| `UNREEL_SLOW` | `1` runs the slow tests | unset |
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from unreel.core.errors import InvalidSettingError
+
+PREFIX = "UNREEL_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything the environment can change, checked."""
+
+    media_seconds: int = 15
+    media_mb: int = 512
+    media_pixels: int = 7680 * 4320
+    slow: int = 0
+
+
+def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Settings from `environment` (the process's own by default); an unknown name is an error."""
+    given = os.environ if environment is None else environment
+    known = {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
+    values: dict[str, int] = {}
+    for variable in sorted(name for name in given if name.startswith(PREFIX)):
+        if variable not in known:
+            remedy = f"Unset it, or use one of: {', '.join(known)}"
+            raise InvalidSettingError(variable, "no such setting", remedy)
+        if not given[variable].isdecimal():
+            remedy = "Give a whole number"
+            raise InvalidSettingError(variable, f"cannot use {given[variable]!r}", remedy)
+        values[known[variable]] = int(given[variable])
+    return Settings(**values)

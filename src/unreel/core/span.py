@@ -1,0 +1,39 @@
+"""Stretches of time, in whole microseconds."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from unreel.core.errors import InvalidValueError
+
+MICROSECONDS: Final = 1_000_000
+
+
+def to_us(seconds: Fraction | float) -> int:
+    """Whole microseconds nearest to `seconds`; ties go to even."""
+    return round(Fraction(seconds) * MICROSECONDS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TimeSpan:
+    """A stretch of a clip: `start_us` belongs to it, `end_us` does not."""
+
+    start_us: int
+    end_us: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start_us < self.end_us:
+            msg = (
+                f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us. "
+                "Give the first instant inside and the first one after it"
+            )
+            raise InvalidValueError(msg)
+
+    @property
+    def length_us(self) -> int:
+        """How long the span lasts."""
+        return self.end_us - self.start_us
+
+    def overlap_us(self, other: "TimeSpan") -> int:
+        """Microseconds both spans share; 0 when they only touch."""
+        return max(0, min(self.end_us, other.end_us) - max(self.start_us, other.start_us))
