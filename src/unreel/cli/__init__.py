@@ -1,1 +1,1 @@
-"""TODO cli."""
+"""Words typed by people: parse, call, print. May import every layer; nothing imports it."""

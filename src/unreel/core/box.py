@@ -39,6 +39,6 @@ class Box:
 
     def centre_distance(self, other: "Box") -> float:
         """Distance of the centres in parts of the frame's diagonal: 0 to 1."""
-        across = (self.x0 + self.x1 - other.x0 - other.x1) / 2
-        down = (self.y0 + self.y1 - other.y0 - other.y1) / 2
+        across = ((self.x0 + self.x1) - (other.x0 + other.x1)) / 2
+        down = ((self.y0 + self.y1) - (other.y0 + other.y1)) / 2
         return min(1.0, math.hypot(across, down) / math.sqrt(2))

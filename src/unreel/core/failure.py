@@ -16,6 +16,16 @@ class FailureReason(StrEnum):
     OUT_OF_TIME = "out-of-time"
     OUT_OF_MEMORY = "out-of-memory"
     WORKER_DIED = "worker-died"
+    RATE_LIMITED = "rate-limited"
+    SERVER_ERROR = "server-error"
+    CONNECTION_LOST = "connection-lost"
+    REQUEST_REJECTED = "request-rejected"
+    MALFORMED_REPLY = "malformed-reply"
+    REPLY_TOO_LARGE = "reply-too-large"
+    EMPTY_REPLY = "empty-reply"
+    REFUSED = "refused"
+    BUDGET_SPENT = "budget-spent"
+    QUARANTINED = "quarantined"
 
     @property
     def remedy(self) -> str:
@@ -44,4 +54,14 @@ _REMEDIES = {
     FailureReason.OUT_OF_TIME: "Shorten the clip or raise the time limit.",
     FailureReason.OUT_OF_MEMORY: "Scale the clip down or raise the memory limit.",
     FailureReason.WORKER_DIED: "Treat the file as hostile; report it if it is not.",
+    FailureReason.RATE_LIMITED: "Lower --max-connections, or ask again later with --retry-failed.",
+    FailureReason.SERVER_ERROR: "Look at the server's log, then ask again with --retry-failed.",
+    FailureReason.CONNECTION_LOST: "Check the address and that the server runs.",
+    FailureReason.REQUEST_REJECTED: "Read the server's words: key, model name or request size.",
+    FailureReason.MALFORMED_REPLY: "Check that the address speaks the OpenAI protocol.",
+    FailureReason.REPLY_TOO_LARGE: "Lower the token limit, or check what answers there.",
+    FailureReason.EMPTY_REPLY: "Raise the token limit: thinking may have used all of it.",
+    FailureReason.REFUSED: "The reviewer declined this clip; it counts as unanswered.",
+    FailureReason.BUDGET_SPENT: "Raise the budget and run again: answered questions are kept.",
+    FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
 }

@@ -1,12 +1,4 @@
-"""The one place that reads the environment.
-
-| variable | meaning | default |
-|---|---|---|
-| `UNREEL_MEDIA_SECONDS` | longest time that one file may take in the hardened path | 15 |
-| `UNREEL_MEDIA_MB` | most memory that one file may take there | 512 |
-| `UNREEL_MEDIA_PIXELS` | most pixels of one frame | 33177600 (7,680 x 4,320) |
-| `UNREEL_SLOW` | `1` runs the slow tests | unset |
-"""
+"""The one place that reads the environment; docs/reference/settings.md lists the variables."""
 
 import os
 from collections.abc import Mapping

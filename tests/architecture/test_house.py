@@ -1,0 +1,98 @@
+"""The house stays the house: light imports, short files, documented words."""
+
+import ast
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import unreel
+from unreel.core.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "unreel"
+MODULES = sorted(SOURCE.rglob("*.py"))
+HEAVY = {
+    "av",
+    "evalica",
+    "lance",
+    "numpy",
+    "openai",
+    "pandas",
+    "PIL",
+    "pyarrow",
+    "pydantic",
+    "ray",
+    "rich",
+    "scipy",
+    "torch",
+    "transformers",
+}
+
+
+def _loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*{{m.partition('.')[0] for m in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(run.stdout.split())
+
+
+def test_importing_unreel_loads_no_heavy_package() -> None:
+    assert HEAVY.isdisjoint(_loaded_by("import unreel"))
+
+
+@pytest.mark.parametrize("layer", ["core", "protocols"])
+def test_the_light_layers_stay_light(layer: str) -> None:
+    modules = [path.stem for path in (SOURCE / layer).glob("*.py") if path.stem != "__init__"]
+    imports = ", ".join(f"unreel.{layer}.{module}" for module in modules)
+    heavy = HEAVY - {"numpy", "scipy"} if layer == "protocols" else HEAVY
+    assert heavy.isdisjoint(_loaded_by(f"import {imports}"))
+
+
+def test_every_public_name_can_be_reached() -> None:
+    assert unreel.__all__ == sorted(unreel.__all__)
+    assert all(getattr(unreel, name) is not None for name in unreel.__all__)
+
+
+def test_no_module_outgrows_one_screenful_of_ideas() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {str(path): n for path, n in lengths.items() if n > 400} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    texts = [ROOT / name for name in listed.split("\0") if name and not name.endswith((".png",))]
+    needle = "/" + "work/"
+    found = [
+        path.name
+        for path in texts
+        if path.exists() and needle in path.read_text(encoding="utf-8", errors="replace")
+    ]
+    assert found == []
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert [f.name for f in fields(Settings) if f"`{PREFIX}{f.name.upper()}`" not in text] == []
+
+
+def test_every_decision_has_the_same_four_parts() -> None:
+    decisions = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    assert len(decisions) >= 5
+    for path in decisions:
+        text = path.read_text(encoding="utf-8")
+        for part in (
+            "## What others run",
+            "## Decision",
+            "## Consequences",
+            "## What would change it",
+        ):
+            assert part in text, f"{path.name} lacks {part!r}"

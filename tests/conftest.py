@@ -1,0 +1,34 @@
+"""Fixtures that every folder of tests may use."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from unreel.core.settings import read_settings
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+settings.register_profile(
+    "unreel",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("unreel")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared test data beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
+    return SHARED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if read_settings().slow:
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: run with UNREEL_SLOW=1"))

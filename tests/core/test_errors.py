@@ -1,0 +1,85 @@
+import pickle
+
+import pytest
+
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MediaError,
+    MissingExtraError,
+    UnknownNameError,
+    UnreadableSourceError,
+    UnreelError,
+)
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.registry import Lazy, Registry
+from unreel.core.settings import Settings, read_settings
+
+ERRORS = [
+    InvalidValueError("no such box"),
+    InvalidSettingError("UNREEL_X", "no such setting", "Unset it"),
+    UnknownNameError("protocol", "trase", ["realism", "trace"]),
+    MissingExtraError("lance", "eval"),
+    UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"),
+    MediaError(Failure(FailureReason.NO_VIDEO, "audio only")),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_survives_the_trip_between_processes(error: UnreelError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+
+
+def test_the_list_of_errors_is_complete() -> None:
+    assert {type(error) for error in ERRORS} == set(UnreelError.__subclasses__())
+
+
+@pytest.mark.parametrize("reason", FailureReason)
+def test_every_failure_says_what_to_do_next(reason: FailureReason) -> None:
+    assert str(Failure(reason, "detail")).startswith(f"{reason.value}: detail. ")
+    assert reason.remedy.endswith(".")
+
+
+def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
+    table = Registry("protocol", {"trace": Lazy("json:loads"), "realism": Lazy("json:dumps")})
+    with pytest.raises(UnknownNameError, match="Did you mean 'trace'"):
+        table.load("trase")
+    with pytest.raises(UnknownNameError, match="Known: realism, trace"):
+        table.load("zzz")
+
+
+def test_a_known_name_is_loaded_when_asked() -> None:
+    assert Registry("codec", {"json": Lazy("json:loads")}).load("json")("1") == 1
+
+
+def test_a_missing_package_names_the_extra_that_brings_it() -> None:
+    with pytest.raises(MissingExtraError, match=r"pip install 'unreel\[ray\]'"):
+        Lazy("no_such_package.runner:Runner", extra="ray").load()
+
+
+@pytest.mark.parametrize(
+    "lazy", [Lazy("no_such_package:x"), Lazy("unreel.no_such_module:x", extra="ray")]
+)
+def test_our_own_missing_module_is_shown_as_it_is(lazy: Lazy) -> None:
+    with pytest.raises(ModuleNotFoundError):
+        lazy.load()
+
+
+def test_settings_come_from_the_environment_in_one_place() -> None:
+    assert read_settings({"PATH": "/bin"}) == Settings()
+    assert read_settings({"UNREEL_MEDIA_SECONDS": "3"}).media_seconds == 3
+
+
+@pytest.mark.parametrize("given", [{"UNREEL_MEDIA_SECOND": "3"}, {"UNREEL_MEDIA_MB": "lots"}])
+def test_a_setting_that_cannot_be_used_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidSettingError):
+        read_settings(given)
+
+
+def test_settings_default_to_the_environment_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UNREEL_MEDIA_MB", "77")
+    assert read_settings().media_mb == 77

@@ -1,0 +1,39 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.span import TimeSpan, to_us
+
+spans = st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)).map(
+    lambda pair: TimeSpan(pair[0], pair[0] + pair[1])
+)
+
+
+@pytest.mark.parametrize(("start_us", "end_us"), [(-1, 5), (5, 5), (6, 5)])
+def test_a_span_that_cannot_be_is_refused(start_us: int, end_us: int) -> None:
+    with pytest.raises(InvalidValueError, match="0 <= start < end"):
+        TimeSpan(start_us, end_us)
+
+
+def test_spans_that_only_touch_share_nothing() -> None:
+    assert TimeSpan(0, 40_000).overlap_us(TimeSpan(40_000, 80_000)) == 0
+
+
+@given(spans, spans)
+def test_overlap_is_symmetric_and_never_longer_than_either_span(a: TimeSpan, b: TimeSpan) -> None:
+    shared = a.overlap_us(b)
+    assert shared == b.overlap_us(a)
+    assert 0 <= shared <= min(a.length_us, b.length_us)
+
+
+@given(spans)
+def test_a_span_overlaps_itself_wholly(span: TimeSpan) -> None:
+    assert span.overlap_us(span) == span.length_us
+
+
+def test_a_frame_of_ntsc_video_rounds_to_the_nearest_microsecond() -> None:
+    assert to_us(Fraction(1001, 30000)) == 33_367
+    assert to_us(0.5) == 500_000

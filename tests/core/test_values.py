@@ -1,0 +1,121 @@
+from pathlib import Path
+
+import pytest
+
+from unreel.core.box import Box
+from unreel.core.clip import ClipId, Generated
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.identity import clip_id, digest
+from unreel.core.judgement import Pair, Rating
+from unreel.core.question import Condition, Instrument, Question
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+
+A = ClipId("a" * 64)
+B = ClipId("b" * 64)
+BOX = Box(0.1, 0.1, 0.2, 0.2)
+
+
+def _question(subject: ClipId | Pair = A, **condition: str) -> Question:
+    return Question(
+        subject=subject, instrument=Instrument("trace", 1), condition=Condition(**condition)
+    )
+
+
+def test_the_nine_categories_of_the_paper_and_other_are_there() -> None:
+    assert len(Category) == 10
+    assert Category("other") is Category.OTHER
+
+
+def test_a_track_lies_inside_its_span_in_time_order() -> None:
+    span = TimeSpan(100, 200)
+    assert Trace(span=span, track=(BoxAt(100, BOX), BoxAt(199, BOX))).span == span
+    for instants in [(99,), (200,), (150, 120), (150, 150)]:
+        with pytest.raises(InvalidValueError):
+            Trace(span=span, track=tuple(BoxAt(at_us, BOX) for at_us in instants))
+
+
+@pytest.mark.parametrize("score", [0, 6, -3])
+def test_a_rating_outside_the_scale_is_refused(score: int) -> None:
+    with pytest.raises(InvalidValueError, match="from 1 to 5"):
+        Rating(score=score)
+
+
+def test_a_generated_clip_names_its_creator() -> None:
+    with pytest.raises(InvalidValueError, match="unknown"):
+        Generated("")
+
+
+def test_a_pair_needs_two_clips() -> None:
+    with pytest.raises(InvalidValueError, match="two different clips"):
+        Pair(A, A)
+
+
+def test_the_same_question_has_the_same_key_everywhere() -> None:
+    pinned = "f1526c0acc854779329c92349b2d47acf4bd84ab93300062dc90d03a97c65d98"
+    assert _question().key("coin") == pinned
+
+
+def test_whatever_changes_a_question_changes_its_key() -> None:
+    questions = [
+        _question().key("coin"),
+        _question().key("other"),
+        _question(B).key("coin"),
+        _question(sampling="uniform-16").key("coin"),
+        _question(audio="on").key("coin"),
+        _question(watermark="removed").key("coin"),
+        _question(thinking="on").key("coin"),
+        _question(prompt="direct").key("coin"),
+        _question(Pair(A, B)).key("coin"),
+        _question(Pair(B, A)).key("coin"),
+        Question(subject=A, instrument=Instrument("trace", 2), condition=Condition()).key("coin"),
+    ]
+    assert len(set(questions)) == len(questions)
+
+
+def test_parts_do_not_run_into_each_other() -> None:
+    assert digest("ab", "c") != digest("a", "bc")
+
+
+def test_a_clip_is_known_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"reel")
+    (tmp_path / "two").write_bytes(b"reel")
+    assert clip_id(tmp_path / "one") == clip_id(tmp_path / "two")
+    (tmp_path / "two").write_bytes(b"real")
+    assert clip_id(tmp_path / "one") != clip_id(tmp_path / "two")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "n"),
+    [(0.5, 0.6, 0.7, 9), (float("nan"), 0, 1, 9), (0.5, 0, 1, 0), (0.5, 0, float("inf"), 1)],
+)
+def test_an_estimate_that_cannot_be_is_refused(
+    value: float, low: float, high: float, n: int
+) -> None:
+    with pytest.raises(InvalidValueError):
+        Estimate(value=value, low=low, high=high, n=n)
+
+
+def test_an_estimate_prints_its_interval_and_count() -> None:
+    half = Estimate(value=0.5, low=0.4, high=0.6, n=96)
+    assert str(half) == "0.500 [0.400, 0.600] n=96"
+    assert str(half.scaled(-100)) == "-50.000 [-60.000, -40.000] n=96"
+
+
+def test_a_number_that_does_not_exist_says_why() -> None:
+    assert str(Unmeasured("0 of 40 answered")) == "not measured: 0 of 40 answered"
+
+
+def test_a_scorecard_is_read_by_metric_name() -> None:
+    value = Unmeasured("nothing parsed")
+    card = Scorecard(
+        instrument=Instrument("realism", 1),
+        n_questions=3,
+        n_answered=1,
+        metrics=(Metric(name="plcc", value=value, coverage=Coverage(parsed=0, asked=1)),),
+    )
+    assert card["plcc"] == value
+    assert str(card.metrics[0].coverage) == "0/1 parsed"
+    with pytest.raises(KeyError):
+        card["accuracy"]
