@@ -7,6 +7,7 @@ from unreel.core.errors import (
     InvalidValueError,
     MediaError,
     MissingExtraError,
+    SandboxError,
     UnknownNameError,
     UnreadableSourceError,
     UnreelError,
@@ -21,6 +22,7 @@ ERRORS = [
     UnknownNameError("protocol", "trase", ["realism", "trace"]),
     MissingExtraError("lance", "eval"),
     UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"),
+    SandboxError("the process that opens media files did not start"),
     MediaError(Failure(FailureReason.NO_VIDEO, "audio only")),
 ]
 

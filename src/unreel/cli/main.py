@@ -1,6 +1,7 @@
 """The `unreel` command: a table of words, each loaded when it is typed."""
 
 import sys
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
@@ -9,11 +10,24 @@ import click
 from unreel.core.errors import UnreelError
 from unreel.core.registry import Lazy
 
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A command: where it lives, and its line in `unreel --help`, which loads none of them."""
+
+    target: Lazy
+    line: str
+
+
 COMMANDS: Final = {
-    "frames": Lazy("unreel.cli.frames:frames"),
-    "probe": Lazy("unreel.cli.probe:probe"),
-    "published": Lazy("unreel.cli.published:published"),
-    "score": Lazy("unreel.cli.score:score"),
+    "frames": _Word(
+        Lazy("unreel.cli.frames:frames"), "Write the frames that a plan picks, as JPEG."
+    ),
+    "probe": _Word(Lazy("unreel.cli.probe:probe"), "Tell the exact facts of video files."),
+    "published": _Word(
+        Lazy("unreel.cli.published:published"), "Show or recalculate the papers' figures."
+    ),
+    "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
 }
 
 
@@ -21,21 +35,32 @@ class _LateGroup(click.Group):
     """A group that imports a command only when somebody names it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002  click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        lazy = COMMANDS.get(cmd_name)
-        return None if lazy is None else lazy.load()
+        word = COMMANDS.get(cmd_name)
+        return None if word is None else word.target.load()
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, word.line) for name, word in COMMANDS.items()])
 
 
 @click.command(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("unreel"), prog_name="unreel")
 def unreel() -> None:
-    """Tell whether a video looks AI-generated, where, when and why."""
+    """Tell whether a video looks AI-generated, where, when and why.
+
+    Data goes to stdout, talk to stderr. Status 0: done; 1: finished with failures; 2: asked wrongly.
+    """
 
 
 def main() -> None:

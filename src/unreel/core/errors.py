@@ -6,6 +6,7 @@
     ├── UnknownNameError      (LookupError)  a name that no table holds
     ├── MissingExtraError     (ImportError)  an optional package is not installed
     ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
+    ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
 Each message ends with what to do next. `args` are the constructor's parameters, so that an error
@@ -79,6 +80,17 @@ class UnreadableSourceError(UnreelError, OSError):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.problem}. {self.remedy}"
+
+
+class SandboxError(UnreelError, RuntimeError):
+    """The confined process that opens strangers' files does not work on this machine."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.problem}. Open files that you trust with --trusted"
 
 
 class MediaError(UnreelError, RuntimeError):

@@ -11,6 +11,7 @@ class FailureReason(StrEnum):
     FORMAT_REFUSED = "format-refused"
     CODEC_REFUSED = "codec-refused"
     TOO_MANY_PIXELS = "too-many-pixels"
+    TOO_LONG = "too-long"
     NO_VIDEO = "no-video"
     UNDECODABLE = "undecodable"
     OUT_OF_TIME = "out-of-time"
@@ -26,6 +27,8 @@ class FailureReason(StrEnum):
     REFUSED = "refused"
     BUDGET_SPENT = "budget-spent"
     QUARANTINED = "quarantined"
+    NOT_RECORDED = "not-recorded"
+    UNSTATED = "unstated"
 
     @property
     def remedy(self) -> str:
@@ -49,6 +52,7 @@ _REMEDIES = {
     FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",
     FailureReason.CODEC_REFUSED: "Re-encode it to H.264, HEVC, VP9 or AV1.",
     FailureReason.TOO_MANY_PIXELS: "Scale it down.",
+    FailureReason.TOO_LONG: "Cut it into shorter clips.",
     FailureReason.NO_VIDEO: "Check that the file holds a video stream with frames.",
     FailureReason.UNDECODABLE: "Check the file for damage, or re-encode it.",
     FailureReason.OUT_OF_TIME: "Shorten the clip or raise the time limit.",
@@ -64,4 +68,6 @@ _REMEDIES = {
     FailureReason.REFUSED: "The reviewer declined this clip; it counts as unanswered.",
     FailureReason.BUDGET_SPENT: "Raise the budget and run again: answered questions are kept.",
     FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
+    FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
+    FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",
 }

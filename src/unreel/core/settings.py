@@ -33,3 +33,9 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
             raise InvalidSettingError(variable, f"cannot use {given[variable]!r}", remedy)
         values[known[variable]] = int(given[variable])
     return Settings(**values)
+
+
+def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
+    """The key in `variable`, or None where it is not set. Pass it on; never store or print it."""
+    given = os.environ if environment is None else environment
+    return given.get(variable) or None

@@ -36,6 +36,12 @@ def balanced_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fa
     return float(PERCENT * (Fraction(real_correct, n_real) + Fraction(fake_correct, n_fake)) / 2)
 
 
+def pair_consistency(*, agreeing: int, pairs: int) -> float:
+    """VideoRealBench's PCR, 0 to 1: the share of strictly ordered pairs that scores order alike."""
+    _check_counts(agreeing, pairs)
+    return agreeing / pairs
+
+
 def paper_round(value: Fraction | float, places: int = 1) -> Decimal:
     """`value` as DeepTraceReward prints it: half up to `places + 1`, then half up to `places`.
 
@@ -59,5 +65,5 @@ def _half_up(value: Fraction) -> int:
 
 def _check_counts(correct: int, n: int) -> None:
     if not 0 <= correct <= n or n == 0:
-        msg = f"{correct} right answers of {n} cannot be. Leave out what has no clips"
+        msg = f"{correct} of {n} cannot be. Give counts, and leave out what was never asked"
         raise InvalidValueError(msg)

@@ -1,0 +1,120 @@
+"""Answers from a file, joined with the entries they are about."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.tables import Cells, read_table
+from unreel.core.answer import Reply
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
+
+NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
+Outcome = Reply | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One answer of the file: the name of its clip, and what came back."""
+
+    name: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """Entries with their answers, and all that did not fit together."""
+
+    pairs: tuple[tuple[Entry, Outcome | None], ...]
+    """Every entry in its order; None where the file has no answer: it was not asked."""
+    unknown: tuple[str, ...]
+    """Names that the file answers and the benchmark does not have."""
+    rejected: tuple[Rejected, ...]
+    """Rows of the benchmark or of the file that could not be read."""
+
+    @property
+    def n_not_asked(self) -> int:
+        """Entries without an answer."""
+        return sum(outcome is None for _, outcome in self.pairs)
+
+
+def read_answers(path: Path) -> Iterator[Given | Rejected]:
+    """The answers of `path`, a JSONL, CSV or Parquet file, in order.
+
+    Each row names its clip under `name`, `clip`, `video`, `video_id` or `file` and holds the raw
+    answer under `text`, or under `failure` why there is none: a failure reason, or any words.
+    """
+    for number, row in enumerate(read_table(path), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            yield _given(row)
+        except InvalidValueError as error:
+            yield Rejected(f"row {number}", str(error))
+
+
+def join_answers(rows: Iterable[Row], path: Path) -> Joined:
+    """The entries of `rows` with the answers of the file at `path`, matched by name or location.
+
+    Raises:
+        UnreadableSourceError: the file answers one clip twice, or no row of it could be read.
+    """
+    answers: dict[str, Outcome] = {}
+    rejected: list[Rejected] = []
+    for given in read_answers(path):
+        if isinstance(given, Rejected):
+            rejected.append(given)
+        elif given.name in answers:
+            problem = f"two answers about {given.name!r}"
+            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+        else:
+            answers[given.name] = given.outcome
+    if rejected and not answers:
+        problem = f"no readable answers, first {rejected[0]}"
+        remedy = f"Write the columns text and one of {', '.join(NAME_COLUMNS)}"
+        raise UnreadableSourceError(str(path), problem, remedy)
+    pairs: list[tuple[Entry, Outcome | None]] = []
+    used: set[str] = set()
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+            continue
+        keys = [key for key in dict.fromkeys((row.name, row.location)) if key in answers]
+        if len(keys) > 1:
+            problem = f"two answers about {row.name!r}, one under its location"
+            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+        used.update(keys)
+        pairs.append((row, answers[keys[0]] if keys else None))
+    unknown = tuple(name for name in answers if name not in used)
+    return Joined(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
+
+
+def _given(row: Cells) -> Given:
+    column = next((column for column in NAME_COLUMNS if column in row), None)
+    name = cells.text(row[column], column) if column else ""
+    if not name:
+        cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
+    failure = cells.text(row.get("failure"), "failure")
+    answer = row.get("text")
+    if failure and not cells.is_blank(answer):
+        msg = f"{name} has a text and a failure. Keep the one that happened"
+        raise InvalidValueError(msg)
+    if failure:
+        return Given(name, _failure(failure))
+    if cells.is_blank(answer):
+        return Given(name, Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text"))
+    cells.text(answer, "text")
+    return Given(name, Reply(text=str(answer)))
+
+
+def _failure(words: str) -> Failure:
+    """The failure that `words` state: `reason: detail` as unreel prints it, or anything else."""
+    reason, _, detail = words.partition(":")
+    known = {reason.value for reason in FailureReason}
+    if reason in known:
+        return Failure(FailureReason(reason), detail.strip() or "as the answers file states")
+    return Failure(FailureReason.UNSTATED, words)

@@ -1,0 +1,142 @@
+"""Cells that strangers wrote, turned into values or refused with a reason.
+
+Every function raises `InvalidValueError`; the reader of the row makes a `Rejected` of it.
+"""
+
+import math
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, NoReturn
+from urllib.parse import urlsplit
+
+from unreel.core.errors import InvalidValueError
+
+LARGEST: Final = 10**12
+"""No count, size, rate or time of a clip comes near: a larger number is damage."""
+LONGEST_NUMBER: Final = 40
+URL_SCHEMES: Final = frozenset({"http", "https", "s3", "gs", "hf"})
+CELL_SHOWN: Final = 60
+
+
+def refuse(what: str, value: object, remedy: str) -> NoReturn:
+    """Raise `InvalidValueError` that names the cell, shows it cut short and says what to write."""
+    msg = f"{what} cannot be {show_cell(value)}. {remedy}"
+    raise InvalidValueError(msg)
+
+
+def show_cell(value: object) -> str:
+    """`value` as text that is safe to print and short."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
+        return "a number beyond all measure"
+    shown = ascii(value)
+    return shown if len(shown) <= CELL_SHOWN else f"{shown[:CELL_SHOWN]}..."
+
+
+def text(value: object, what: str) -> str:
+    """A text cell without blanks at its ends; nothing is "" and a number its digits."""
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(number(value, what)) if isinstance(value, int) else str(value)
+    if not isinstance(value, str):
+        refuse(what, value, "Write plain text")
+    if not value.isascii() and not _encodable(value):
+        refuse(what, value, "Save the table as UTF-8")
+    return value.strip()
+
+
+def number(value: object, what: str) -> Fraction:
+    """A finite number, exactly as written: `29.97` is 2997/100, `30000/1001` stays what it is."""
+    found = _number(value)
+    if found is None or abs(found.numerator) > LARGEST * found.denominator:
+        refuse(what, value, "Write a plain number")
+    return found
+
+
+def whole(value: object, what: str) -> int:
+    """A whole number of zero or more."""
+    if type(value) is int and 0 <= value <= LARGEST:
+        return value
+    found = number(value, what)
+    if found.denominator != 1 or found < 0:
+        refuse(what, value, "Write a whole number of zero or more")
+    return int(found)
+
+
+def positive(value: object, what: str) -> Fraction:
+    """A number above zero."""
+    found = number(value, what)
+    if found <= 0:
+        refuse(what, value, "Write a number above zero")
+    return found
+
+
+def is_blank(value: object) -> bool:
+    """True for a cell that says nothing."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def location(value: object, what: str) -> str:
+    """A URL, or a path that stays below the benchmark's folder, made plain."""
+    found = text(value, what)
+    if not found.isprintable() or "\\" in found:
+        refuse(what, value, "Write a plain path with / between its parts")
+    if "://" in found:
+        if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:
+            refuse(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
+        return found
+    if found.startswith("/") or re.match(r"[A-Za-z]:", found):
+        refuse(what, value, "Write a path relative to the benchmark's folder")
+    parts: list[str] = []
+    for part in found.split("/"):
+        if part == ".." and not parts:
+            refuse(what, value, "Keep the path inside the benchmark's folder")
+        if part == "..":
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    if not parts:
+        refuse(what, value, "Name a file")
+    return "/".join(parts)
+
+
+def is_url(place: str) -> bool:
+    """True for a location that is no path."""
+    return "://" in place
+
+
+def _encodable(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _number(value: object) -> Fraction | None:
+    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
+        return _ratio(value)
+    if isinstance(value, float):
+        return _exact(repr(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    return None
+
+
+def _ratio(digits: str) -> Fraction | None:
+    above, slash, below = digits.strip().partition("/")
+    top = _exact(above)
+    if not slash or top is None:
+        return top
+    bottom = _exact(below)
+    return top / bottom if bottom else None
+
+
+@lru_cache(maxsize=1024)  # frame rates and sizes repeat from row to row
+def _exact(digits: str) -> Fraction | None:
+    try:
+        value = float(digits)  # bounds the exponent before an exact value is built from it
+    except ValueError:
+        return None
+    return Fraction(repr(value)) if math.isfinite(value) else None

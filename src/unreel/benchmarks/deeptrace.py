@@ -1,0 +1,198 @@
+"""DeepTraceReward as distributed: `all_data.json`, one row for each annotation.
+
+Several rows of one video become the traces of one entry, in their order. A box is given in pixels of
+the original frame and clipped to it; a trace starts at its first frame / frame rate and lasts until its
+last frame has been shown. The schema comes from third-party readers, not from the authors.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.records import entry_of, name_of
+from unreel.benchmarks.tables import Cells
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan, to_us
+from unreel.core.trace import BoxAt, Category, Trace
+
+TABLE: Final = "all_data.json"
+FIELDS: Final = {
+    "location": "video_path",
+    "name": "video_id",
+    "label": "video_type",
+    "creator": "video_source",
+    "source": "video_source",
+    "split": "split",
+    "prompt": "video_prompt",
+    "width": "video_width",
+    "height": "video_height",
+    "rate": "video_frame_rate",
+    "n_frames": "video_frame_count",
+    "duration_s": "video_duration",
+}
+COLUMNS: Final = Binding(
+    {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
+)
+SPLITS: Final = frozenset({"train", "val", "test"})
+
+# Annotators ticked free wordings; the first word found in a tag decides. What the paper files under
+# `other` comes first, because "liquid motion" is no trajectory.
+TAG_WORDS: Final[tuple[tuple[str, Category], ...]] = (
+    ("light", Category.OTHER),
+    ("liquid", Category.OTHER),
+    ("shadow", Category.OTHER),
+    ("blur", Category.SUDDEN_BLURRING),
+    ("background", Category.BACKGROUND_DISTORTION),
+    ("merg", Category.OBJECT_MERGING),
+    ("overlap", Category.OBJECT_MERGING),
+    ("split", Category.OBJECT_SPLITTING),
+    ("disappear", Category.OBJECT_DISAPPEARANCE),
+    ("redundant", Category.REDUNDANT_OBJECT),
+    ("appear", Category.REDUNDANT_OBJECT),
+    ("extra", Category.REDUNDANT_OBJECT),
+    ("unexpected mov", Category.UNEXPECTED_MOVE),
+    ("still", Category.UNEXPECTED_MOVE),
+    ("trajector", Category.OBJECT_TRAJECTORY),
+    ("motion", Category.OBJECT_TRAJECTORY),
+    ("path", Category.OBJECT_TRAJECTORY),
+    ("distort", Category.OBJECT_DISTORTION),
+    ("deform", Category.OBJECT_DISTORTION),
+    ("shape", Category.OBJECT_DISTORTION),
+)
+
+
+def read_deeptrace(root: Path) -> Iterator[Row]:
+    """The damaged rows of `all_data.json` first, then one entry for each video in order."""
+    videos: dict[str, Entry] = {}
+    traces: dict[str, list[Trace]] = {}
+    places: dict[str, str] = {}
+    for number, row in enumerate(load_rows(root), start=1):
+        try:
+            entry = read_row(row)
+            _refuse_disagreement(entry, videos.get(entry.location), places.get(entry.name))
+        except InvalidValueError as error:
+            name = f"row {number}"
+            if isinstance(row, Mapping):
+                name = name_of(row, COLUMNS, number=number)
+            yield Rejected(name, str(error))
+            continue
+        videos.setdefault(entry.location, entry)
+        traces.setdefault(entry.location, []).extend(entry.traces)
+        places[entry.name] = entry.location
+    for place, entry in videos.items():
+        yield replace(entry, traces=tuple(traces[place]))
+
+
+def load_rows(root: Path) -> list[object]:
+    """The rows of `all_data.json`, as they are.
+
+    Raises:
+        UnreadableSourceError: the file is absent or not a list in JSON.
+    """
+    path = root / TABLE
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        remedy = "Name the folder that holds it"
+        raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableSourceError(str(path), f"not JSON: {error}", "Fetch it again") from error
+    if not isinstance(rows, list):
+        raise UnreadableSourceError(str(path), "not a list of rows", "Fetch it again")
+    return rows
+
+
+def read_row(row: object) -> Entry:
+    """The entry of one annotation row, with its one trace or, for a real video, with none.
+
+    Raises:
+        InvalidValueError: a field is missing or cannot be.
+    """
+    if not isinstance(row, Mapping):
+        cells.refuse("a row", row, "Write an object")
+    entry = entry_of(row, COLUMNS)
+    if cells.is_blank(row.get("video_id")):
+        cells.refuse("video_id", row.get("video_id"), "Give every row its video's id")
+    if entry.split not in SPLITS:
+        cells.refuse("split", entry.split, "Write train, val or test")
+    if entry.label is Label.REAL:
+        return entry
+    return replace(entry, traces=(_trace(row, entry),))
+
+
+def read_categories(tags: object) -> frozenset[Category]:
+    """The kinds of trace that raw `tags` name; a tag that names none of the nine is `other`."""
+    if tags is None:
+        return frozenset()
+    listed = [tags] if isinstance(tags, str) else tags
+    if not isinstance(listed, list):
+        cells.refuse("faketrace_check_applies", tags, "Write a list of tags")
+    words = [cells.text(tag, "faketrace_check_applies").lower() for tag in listed]
+    return frozenset(
+        next((category for part, category in TAG_WORDS if part in word), Category.OTHER)
+        for word in words
+        if word
+    )
+
+
+def _trace(row: Cells, entry: Entry) -> Trace:
+    rate = entry.facts.rate
+    if rate is None:
+        cells.refuse("video_frame_rate", None, "A trace needs the frame rate of its video")
+    first = cells.whole(row.get("faketrace_first_frame"), "faketrace_first_frame")
+    last = cells.whole(row.get("faketrace_last_frame"), "faketrace_last_frame")
+    span = TimeSpan(to_us(first / rate), to_us((last + 1) / rate))
+    box = _box(row.get("faketrace_bbox"), entry)
+    return Trace(
+        span=span,
+        track=() if box is None else (BoxAt(span.start_us, box),),
+        categories=read_categories(row.get("faketrace_check_applies")),
+        explanation=cells.text(row.get("faketrace_explanations"), "faketrace_explanations"),
+    )
+
+
+def _box(value: object, entry: Entry) -> Box | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        cells.refuse("faketrace_bbox", value, "Write left, top, width and height")
+    frame_width, frame_height = entry.facts.width, entry.facts.height
+    if not frame_width or not frame_height:
+        cells.refuse("frame size", (frame_width, frame_height), "A box needs the size of its frame")
+    left, top, width, height = (
+        cells.number(value.get(side), f"faketrace_bbox {side}")
+        for side in ("left", "top", "width", "height")
+    )
+    return Box(
+        _share(left, frame_width),
+        _share(top, frame_height),
+        _share(left + width, frame_width),
+        _share(top + height, frame_height),
+    )
+
+
+def _share(pixels: Fraction, size: int) -> float:
+    return min(max(float(pixels / size), 0.0), 1.0)
+
+
+def _refuse_disagreement(entry: Entry, earlier: Entry | None, place: str | None) -> None:
+    if place not in {None, entry.location}:
+        cells.refuse("video_id", entry.name, f"It already names {place}")
+    if earlier is None:
+        return
+    if (earlier.name, earlier.origin, earlier.split) != (entry.name, entry.origin, entry.split):
+        msg = (
+            "an earlier row of the video has another id, source, type or split. Correct one of them"
+        )
+        raise InvalidValueError(msg)
+    if entry.label is Label.REAL:
+        msg = "a real video has one row. Drop the second"
+        raise InvalidValueError(msg)

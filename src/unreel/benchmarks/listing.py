@@ -1,0 +1,26 @@
+"""Benchmarks that are one table: a row for each clip, media beside the table or behind URLs."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from unreel.benchmarks.columns import bind
+from unreel.benchmarks.entry import Row
+from unreel.benchmarks.records import read_record
+from unreel.benchmarks.tables import columns_of, read_table
+from unreel.core.errors import UnreadableSourceError
+
+
+def read_list(table: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """One row for each row of `table`, a CSV, JSONL or Parquet file, read as it goes.
+
+    A location and a label column are needed; the label is a word (`real`, `generated` or `fake`).
+    All other columns of `unreel.benchmarks.columns.KNOWN` are read where they are. `mapping` gives
+    the column of a field under another name. Paths are relative to the table's folder.
+    """
+    binding = bind(str(table), columns_of(table), mapping)
+    for field in ("location", "label"):
+        if field not in binding:
+            remedy = f"Name it with a mapping: {field}=COLUMN"
+            raise UnreadableSourceError(str(table), f"no column holds the {field}", remedy)
+    for number, row in enumerate(read_table(table), start=1):
+        yield read_record(row, binding, number=number)

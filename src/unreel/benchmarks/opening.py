@@ -1,0 +1,165 @@
+"""Benchmarks by what lies at a path: the reader is found, or named by the user."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import bind
+from unreel.benchmarks.entry import Entry, Row
+from unreel.benchmarks.folders import GENERATED, REAL, read_folders
+from unreel.benchmarks.listing import read_list
+from unreel.benchmarks.names import distinct
+from unreel.benchmarks.realism import has_scores, read_realism
+from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
+from unreel.benchmarks.video_folder import METADATA, find_metadata, read_video_folder
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+
+Columns = Mapping[str, str]
+
+MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
+
+
+class Layout(StrEnum):
+    """How a benchmark lies on disk."""
+
+    DEEPTRACE = "deeptrace"
+    """`all_data.json` and its videos: `unreel.benchmarks.deeptrace`."""
+    REALITY = "reality"
+    """`clips.csv`, `real/` and a folder for each creator: `unreel.benchmarks.reality`."""
+    REALISM = "realism"
+    """A table with scores: `unreel.benchmarks.realism`."""
+    FOLDERS = "folders"
+    """`real/` and `generated/<creator>/`: `unreel.benchmarks.folders`."""
+    LIST = "list"
+    """A table with labels: `unreel.benchmarks.listing`."""
+    VIDEO_FOLDER = "video-folder"
+    """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark that can be read, again and again, one row at a time."""
+
+    layout: Layout
+    root: Path
+    """The folder that the locations of its entries start from."""
+    read: Callable[[], Iterator[Row]]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Entries and rejected rows; a second row of one name is rejected.
+
+        A digest of each name is kept, about 90 bytes. For tables of a hundred million rows use
+        `read`, which keeps nothing.
+        """
+        return distinct(self.read())
+
+    def find(self, entry: Entry) -> str:
+        """The path or URL of the entry's file."""
+        return entry.location if is_url(entry.location) else str(self.root / entry.location)
+
+
+def open_benchmark(
+    path: Path, layout: str | None = None, *, mapping: Columns | None = None
+) -> Benchmark:
+    """The benchmark at `path`, a folder or a table, in the layout named or in the one that fits.
+
+    `mapping` names the columns of a table: field to column, see `unreel.benchmarks.columns.KNOWN`.
+
+    Raises:
+        UnreadableSourceError: no layout fits, or several do and none is named.
+    """
+    if not path.exists():
+        raise UnreadableSourceError(str(path), "no such file or folder", "Check the path")
+    if layout is None:
+        layout = _only(path, find_layouts(path, mapping))
+    if layout not in set(Layout):
+        kind = "layout"
+        raise UnknownNameError(kind, layout, [known.value for known in Layout])
+    chosen = Layout(layout)
+    if mapping and chosen in {Layout.DEEPTRACE, Layout.REALITY, Layout.FOLDERS}:
+        setting = "mapping"
+        problem = f"layout {chosen.value} has fixed columns"
+        raise InvalidSettingError(setting, problem, "Leave the mapping out")
+    return _open(path, chosen, mapping)
+
+
+def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
+    """Every layout that `path` could be read in."""
+    if not path.is_dir():
+        return _layouts_of_file(path, mapping)
+    found = []
+    if (path / deeptrace.TABLE).is_file():
+        found.append(Layout.DEEPTRACE)
+    if (path / reality.TABLE).is_file() and (path / REAL).is_dir():
+        found.append(Layout.REALITY)
+    if find_metadata(path):
+        found.append(Layout.VIDEO_FOLDER)
+    if (path / REAL).is_dir() and (path / GENERATED).is_dir():
+        found.append(Layout.FOLDERS)
+    manifests = [path / name for name in MANIFESTS if (path / name).is_file()]
+    found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
+    return found
+
+
+def _layouts_of_file(path: Path, mapping: Columns | None) -> list[Layout]:
+    if path.name == deeptrace.TABLE:
+        return [Layout.DEEPTRACE]
+    if path.name in METADATA:
+        return [Layout.VIDEO_FOLDER]
+    if path.name == reality.TABLE and (path.parent / REAL).is_dir():
+        return [Layout.REALITY]
+    return _layouts_of_table(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
+
+
+def _layouts_of_table(table: Path, mapping: Columns | None) -> list[Layout]:
+    binding = bind(str(table), columns_of(table), mapping)
+    if "location" not in binding:
+        return []
+    if "label" in binding:
+        return [Layout.LIST]
+    return [Layout.REALISM] if has_scores(binding) else []
+
+
+def _only(path: Path, layouts: list[Layout]) -> Layout:
+    match layouts:
+        case [layout]:
+            return layout
+        case []:
+            problem = "no benchmark that unreel knows"
+            remedy = (
+                f"Name its layout ({', '.join(Layout)}), or the columns of its table, for example "
+                "location=COLUMN label=COLUMN"
+            )
+        case _:
+            problem = f"could be read as {' or '.join(layouts)}"
+            remedy = "Name the layout that you mean, or the table itself"
+    raise UnreadableSourceError(str(path), problem, remedy)
+
+
+def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
+    root = path if path.is_dir() else path.parent
+    table = _table(path) if layout in {Layout.LIST, Layout.REALISM} else path
+    readers: dict[Layout, Callable[[], Iterator[Row]]] = {
+        Layout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
+        Layout.REALITY: partial(reality.read_reality, root),
+        Layout.FOLDERS: partial(read_folders, root),
+        Layout.VIDEO_FOLDER: partial(read_video_folder, root, mapping),
+        Layout.LIST: partial(read_list, table, mapping),
+        Layout.REALISM: partial(read_realism, table, mapping),
+    }
+    return Benchmark(layout, root, readers[layout])
+
+
+def _table(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    tables = [path / name for name in MANIFESTS if (path / name).is_file()]
+    if len(tables) == 1:
+        return tables[0]
+    remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"
+    raise UnreadableSourceError(str(path), "no one table", remedy)

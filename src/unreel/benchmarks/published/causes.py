@@ -1,0 +1,180 @@
+"""Why a figure of Video Reality Test does not reproduce: each guess is recalculated, none is assumed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from unreel.benchmarks.published.counts import REAL, Count, CountTables, two_places
+from unreel.benchmarks.published.tables import Line
+from unreel.benchmarks.published.verdicts import Cause
+from unreel.protocols.formulas import PERCENT, pooled_accuracy
+
+HALF_POINT: Final = Decimal("0.50")
+VEO: Final = "Veo-3.1-fast ImgText2Vid"
+ROTATED: Final = (12, 13, 14, 15)
+
+Explanation = tuple[Cause, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A printed percentage and the counts it should follow from."""
+
+    line: str
+    column: str
+    printed: Decimal
+    table: int
+    """Number of the table that holds the counts."""
+    creator: str
+    """Line of table 3 whose clips were judged."""
+    real: Count | None
+    """None in table 3, whose cells look at generated clips alone."""
+    fake: Count
+
+    @property
+    def name(self) -> str:
+        """The cell's place in its table."""
+        return f"{self.line}, {self.column}"
+
+    @property
+    def formula(self) -> str:
+        """The arithmetic, with its numbers."""
+        if self.real is None:
+            return f"100 x {self.fake.said_fake}/{self.fake.valid}"
+        above = f"({self.real.said_real} + {self.fake.said_fake})"
+        return f"100 x {above}/({self.real.valid} + {self.fake.valid})"
+
+    def value(self, fake: Count | None = None) -> Decimal:
+        """The cell recalculated, with its own counts or with `fake` in their place."""
+        count = self.fake if fake is None else fake
+        if self.real is None:
+            return two_places(Fraction(PERCENT * count.said_fake, count.valid))
+        pooled = pooled_accuracy(
+            real_correct=self.real.said_real,
+            n_real=self.real.valid,
+            fake_correct=count.said_fake,
+            n_fake=count.valid,
+        )
+        return two_places(pooled)
+
+
+def explain_cell(cell: Cell, tables: CountTables) -> Explanation:
+    """The first cause whose recalculation gives the printed figure."""
+    for guess in (_repeated_table, _rotated_counts, _swapped_totals):
+        found = guess(cell, tables)
+        if found is not None:
+            return found
+    for slip in _slips(cell.fake):
+        if cell.value(slip) == cell.printed:
+            return (
+                Cause.COUNT_SLIP,
+                f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
+            )
+    near = min(_slips(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
+    cause, because = _by_distance(cell.printed, cell.value())
+    return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
+
+
+def explain_average(line: Line, cells: Sequence[Cell]) -> Explanation:
+    """Why the mean of the printed cells is not the printed average; `cells` are those with counts."""
+    total = sum(map(Fraction, line.cells.values()), Fraction())
+    for cell in cells:
+        n_clips = cell.fake.valid + (cell.real.valid if cell.real else 0)
+        for step in (1, -1):
+            mean = (total + Fraction(step * PERCENT, n_clips)) / len(line.cells)
+            if two_places(mean) == line.average:
+                more = "more" if step > 0 else "less"
+                return (
+                    Cause.COUNT_SLIP,
+                    f"One answer {more} in one cell gives the printed {line.average}",
+                )
+    return _by_distance(line.average, two_places(total / len(line.cells)))
+
+
+def rank_by(
+    values: Mapping[str, Fraction], lines: Sequence[Line], *, best_is_high: bool
+) -> dict[str, int]:
+    """Places from 1 of `lines` by `values`; a variant with audio takes no place of its own."""
+    bases = [line.name for line in lines if line.base == line.name]
+    order = sorted(bases, key=lambda name: values[name], reverse=best_is_high)
+    places = {name: place for place, name in enumerate(order, start=1)}
+    return {line.name: places[line.base] for line in lines}
+
+
+def explain_rank(
+    line: Line, lines: Sequence[Line], *, ranks: Mapping[str, int], best_is_high: bool
+) -> Explanation:
+    """Why the printed rank is not the place of the mean."""
+    averages = {other.name: Fraction(other.average) for other in lines}
+    if rank_by(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
+        return (
+            Cause.WRONG_AVERAGE,
+            f"The printed average {line.average} does take place {line.rank}",
+        )
+    for other in lines:
+        if other.rank == ranks[line.name] and line.rank == ranks[other.name] and other != line:
+            return (
+                Cause.EXCHANGED_RANKS,
+                f"{other.name} holds {other.rank}, {line.name} {line.rank}",
+            )
+    return Cause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
+
+
+def _repeated_table(cell: Cell, tables: CountTables) -> Explanation | None:
+    own = tables[cell.table]
+    for number, other in tables.items():
+        if number >= cell.table or own[REAL] != other[REAL]:
+            continue
+        same = sum(own[source] == other.get(source) for source in own)
+        if same >= len(own) - 1:
+            because = (
+                f"{same} of the {len(own)} rows of table {cell.table}, the real one among them, are "
+                f"those of table {number}; likely the printed line comes from counts not in print"
+            )
+            return Cause.REPEATED_TABLE, because
+    return None
+
+
+def _rotated_counts(cell: Cell, tables: CountTables) -> Explanation | None:
+    if cell.creator != VEO or cell.table not in ROTATED:
+        return None
+    before = ROTATED[ROTATED.index(cell.table) - 1]
+    count = tables[before][VEO]
+    if cell.value(count) != cell.printed:
+        return None
+    return (
+        Cause.ROTATED_COUNTS,
+        f"The row of table {before}, {count}, gives the printed {cell.printed}",
+    )
+
+
+def _swapped_totals(cell: Cell, tables: CountTables) -> Explanation | None:
+    family = cell.creator.partition(" ")[0]
+    for source, count in tables[cell.table].items():
+        if source == cell.creator or source.partition(" ")[0] != family:
+            continue
+        if cell.fake.said_fake > count.valid:
+            continue
+        swapped = Count(valid=count.valid, said_fake=cell.fake.said_fake)
+        if cell.value(swapped) == cell.printed:
+            because = f"{swapped}, with the total of {source}, gives the printed {cell.printed}"
+            return Cause.SWAPPED_TOTALS, because
+    return None
+
+
+def _slips(count: Count) -> Iterator[Count]:
+    """Counts within two answers of `count`, nearest first."""
+    steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
+    for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
+        slip = Count(valid=count.valid + valid, said_fake=count.said_fake + said)
+        if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
+            yield slip
+
+
+def _by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
+    distance = abs(printed - calculated)
+    if distance == HALF_POINT:
+        return Cause.HALF_POINT_OFF, f"{printed} against {calculated}"
+    return Cause.ERROR_OF_PRINT, f"It lies {distance} off"

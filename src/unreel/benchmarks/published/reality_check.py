@@ -1,0 +1,216 @@
+"""Video Reality Test's cells, averages, ranks and human scores, recalculated."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from unreel.benchmarks.published.causes import (
+    Cell,
+    explain_average,
+    explain_cell,
+    explain_rank,
+    rank_by,
+)
+from unreel.benchmarks.published.counts import COLUMNS, COUNT_TABLES, REAL, CountTables, two_places
+from unreel.benchmarks.published.tables import Line, creator_lines, human_rows, reviewer_lines
+from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.protocols.formulas import PERCENT, balanced_accuracy
+
+
+def check_reviewer_cells(tables: CountTables) -> Check:
+    """Table 2: the pooled accuracy of each reviewer against each creator."""
+    return _check_cells(
+        reviewer_cells(tables),
+        name="VRT table 2 cells",
+        formula="100 (real right + fake right) / (valid real + valid fake)",
+        expected=(53, 69),
+        printed=[f"{line.name}, {column}" for line in reviewer_lines() for column in line.cells],
+        tables=tables,
+    )
+
+
+def check_creator_cells(tables: CountTables) -> Check:
+    """Table 3: the share of each creator's clips that each reviewer calls generated."""
+    return _check_cells(
+        creator_cells(tables),
+        name="VRT table 3 cells",
+        formula="100 x said fake / valid",
+        expected=(41, 47),
+        printed=[f"{line.name}, {column}" for line in creator_lines() for column in line.cells],
+        tables=tables,
+    )
+
+
+def check_averages(
+    lines: Sequence[Line], cells: Sequence[Cell], *, name: str, expected: int
+) -> Check:
+    """The averages of `lines`, each from its printed cells; `cells` are those with counts."""
+    misprints = []
+    for line in lines:
+        calculated = two_places(_mean(line))
+        if calculated != line.average:
+            cause, because = explain_average(
+                line, [cell for cell in cells if cell.line == line.name]
+            )
+            misprints.append(
+                Misprint(
+                    cell=f"{line.name}, average",
+                    formula=f"({' + '.join(map(str, line.cells.values()))})/{len(line.cells)}",
+                    calculated=calculated,
+                    printed=line.average,
+                    cause=cause,
+                    because=because,
+                )
+            )
+    return Check(
+        name=name,
+        formula="unweighted mean of the printed cells of the line",
+        reproduced=len(lines) - len(misprints),
+        total=len(lines),
+        expected=expected,
+        expected_total=15,
+        misprints=tuple(misprints),
+    )
+
+
+def check_ranks(lines: Sequence[Line], *, name: str, best_is_high: bool) -> Check:
+    """The ranks of `lines` on unrounded means; a `+ audio` line bears the rank of its base."""
+    ranks = rank_by({line.name: _mean(line) for line in lines}, lines, best_is_high=best_is_high)
+    misprints = []
+    for line in lines:
+        if ranks[line.name] != line.rank:
+            cause, because = explain_rank(line, lines, ranks=ranks, best_is_high=best_is_high)
+            misprints.append(
+                Misprint(
+                    cell=f"{line.name}, rank",
+                    formula=f"place of the mean {two_places(_mean(line))}",
+                    calculated=Decimal(ranks[line.name]),
+                    printed=Decimal(line.rank),
+                    cause=cause,
+                    because=because,
+                )
+            )
+    return Check(
+        name=name,
+        formula="place of the unrounded mean; a line with audio bears the rank of the one without",
+        reproduced=len(lines) - len(misprints),
+        total=len(lines),
+        expected=13,
+        expected_total=15,
+        misprints=tuple(misprints),
+    )
+
+
+def check_humans() -> Check:
+    """Table 16 and the human line of table 2: the mean of real and fake accuracy."""
+    rows = human_rows()
+    human = next(line for line in reviewer_lines() if line.name == "Human")
+    in_table_2 = {_plain(name): cell for name, cell in human.cells.items()}
+    misprints = []
+    for row in rows:
+        value = balanced_accuracy(
+            real_correct=row.real_correct,
+            n_real=row.n_real,
+            fake_correct=row.fake_correct,
+            n_fake=row.n_fake,
+        )
+        calculated = two_places(value)
+        if not calculated == row.score * PERCENT == in_table_2[_plain(row.creator)]:
+            misprints.append(
+                Misprint(
+                    cell=f"Human, {row.creator}",
+                    formula=f"50 x ({row.real_correct}/{row.n_real} + {row.fake_correct}/{row.n_fake})",
+                    calculated=calculated,
+                    printed=row.score * PERCENT,
+                    cause=Cause.UNEXPLAINED,
+                    because="The counts give another score",
+                )
+            )
+    return Check(
+        name="VRT human table",
+        formula="50 (real right / real + fake right / fake)",
+        reproduced=len(rows) - len(misprints),
+        total=len(rows),
+        expected=7,
+        expected_total=7,
+        misprints=tuple(misprints),
+    )
+
+
+def reviewer_cells(tables: CountTables) -> list[Cell]:
+    """The cells of table 2 that have counts, in printed order."""
+    return [
+        Cell(
+            line=line.name,
+            column=column,
+            printed=printed,
+            table=COUNT_TABLES[line.name],
+            creator=COLUMNS[column],
+            real=tables[COUNT_TABLES[line.name]][REAL],
+            fake=tables[COUNT_TABLES[line.name]][COLUMNS[column]],
+        )
+        for line in reviewer_lines()
+        for column, printed in line.cells.items()
+        if line.name in COUNT_TABLES and COLUMNS[column] in tables[COUNT_TABLES[line.name]]
+    ]
+
+
+def creator_cells(tables: CountTables) -> list[Cell]:
+    """The cells of table 3 that have counts, in printed order."""
+    return [
+        Cell(
+            line=line.name,
+            column=column,
+            printed=printed,
+            table=COUNT_TABLES[column],
+            creator=line.name,
+            real=None,
+            fake=tables[COUNT_TABLES[column]][line.name],
+        )
+        for line in creator_lines()
+        for column, printed in line.cells.items()
+        if line.name in tables[COUNT_TABLES[column]]
+    ]
+
+
+def _check_cells(
+    cells: Sequence[Cell],
+    *,
+    name: str,
+    formula: str,
+    expected: tuple[int, int],
+    printed: Sequence[str],
+    tables: CountTables,
+) -> Check:
+    wrong = [cell for cell in cells if cell.value() != cell.printed]
+    counted = {cell.name for cell in cells}
+    return Check(
+        name=name,
+        formula=formula,
+        reproduced=len(cells) - len(wrong),
+        total=len(cells),
+        expected=expected[0],
+        expected_total=expected[1],
+        misprints=tuple(_misprint(cell, tables) for cell in wrong),
+        no_counts=tuple(cell for cell in printed if cell not in counted),
+    )
+
+
+def _misprint(cell: Cell, tables: CountTables) -> Misprint:
+    cause, because = explain_cell(cell, tables)
+    return Misprint(
+        cell=cell.name,
+        formula=cell.formula,
+        calculated=cell.value(),
+        printed=cell.printed,
+        cause=cause,
+        because=because,
+    )
+
+
+def _mean(line: Line) -> Fraction:
+    return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
+
+
+def _plain(creator: str) -> str:
+    return creator.lower().replace(" ", "")

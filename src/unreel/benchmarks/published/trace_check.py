@@ -1,0 +1,131 @@
+"""DeepTraceReward's tables 2 and 5, recalculated."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from unreel.benchmarks.published.tables import TraceRow, goldens, trace_rows
+from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.protocols.formulas import PERCENT, overall, paper_round, pooled_accuracy
+
+SPLITS: Final = ("test", "val")
+TOLERANCE: Final = Decimal("0.05")
+N_REAL: Final = 332
+N_FAKE: Final = {"test": 440, "val": 434}
+"""Annotation rows of each split: the unit that the paper scores."""
+
+
+def check_overall() -> Check:
+    """Overall scores from the four printed figures that make them, within 0.05."""
+    rows = [(split, row) for split in SPLITS for row in trace_rows(split)]
+    misprints = []
+    for split, row in rows:
+        calculated = _overall(row)
+        if abs(calculated - row.overall) > TOLERANCE:
+            misprints.append(
+                Misprint(
+                    cell=f"{split}, {row.model}",
+                    formula=f"({row.accuracy} + {row.explanation} + {row.bbox_iou} + "
+                    f"(100 - {row.time_distance})) / 4",
+                    calculated=calculated,
+                    printed=row.overall,
+                    cause=Cause.UNEXPLAINED,
+                    because=f"It lies {abs(calculated - row.overall)} off",
+                )
+            )
+    return Check(
+        name="DTR overall",
+        formula="(accuracy + explanation + IoU + (100 - time distance)) / 4, within 0.05",
+        reproduced=len(rows) - len(misprints),
+        total=len(rows),
+        expected=42,
+        expected_total=42,
+        misprints=tuple(misprints),
+    )
+
+
+def check_accuracy() -> Check:
+    """Accuracy, fake accuracy and real accuracy of each line from whole counts of rows."""
+    counts = goldens()["deeptracereward"]
+    rows = [
+        (split, row, golden["fake_correct"], golden["real_correct"])
+        for split in SPLITS
+        for row, golden in zip(trace_rows(split), counts[split], strict=True)
+    ]
+    misprints = tuple(
+        _misprint(split, row, fake_correct=fake, real_correct=real)
+        for split, row, fake, real in rows
+        if _accuracies(split, fake_correct=fake, real_correct=real)
+        != (row.accuracy, row.fake_accuracy, row.real_accuracy)
+    )
+    return Check(
+        name="DTR accuracy",
+        formula="100 (fake right + real right) / (fake rows + real rows), and each side alone",
+        reproduced=len(rows) - len(misprints),
+        total=len(rows),
+        expected=41,
+        expected_total=42,
+        misprints=misprints,
+    )
+
+
+def _overall(row: TraceRow) -> Decimal:
+    value = overall(
+        accuracy=float(row.accuracy),
+        explanation=float(row.explanation),
+        box_iou=float(row.bbox_iou),
+        time_distance=float(row.time_distance),
+    )
+    return paper_round(value, places=3)  # a fourth of tenths needs three places: exact again
+
+
+def _accuracies(
+    split: str, *, fake_correct: int | None, real_correct: int | None
+) -> tuple[Decimal, Decimal, Decimal] | None:
+    if fake_correct is None or real_correct is None:
+        return None
+    n_fake = N_FAKE[split]
+    pooled = pooled_accuracy(
+        real_correct=real_correct, n_real=N_REAL, fake_correct=fake_correct, n_fake=n_fake
+    )
+    return (
+        paper_round(pooled),
+        paper_round(Fraction(PERCENT * fake_correct, n_fake)),
+        paper_round(Fraction(PERCENT * real_correct, N_REAL)),
+    )
+
+
+def _misprint(
+    split: str, row: TraceRow, *, fake_correct: int | None, real_correct: int | None
+) -> Misprint:
+    found = _accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
+    n_fake = N_FAKE[split]
+    cause, because = _explain(split, row)
+    right = "? + ?" if found is None else f"{fake_correct} + {real_correct}"
+    return Misprint(
+        cell=f"{split}, {row.model}",
+        formula=f"100 x ({right})/({n_fake} + {N_REAL})",
+        calculated=None if found is None else found[0],
+        printed=row.accuracy,
+        cause=cause,
+        because=because,
+    )
+
+
+def _explain(split: str, row: TraceRow) -> tuple[Cause, str]:
+    n_fake = N_FAKE[split]
+    possible = any(
+        paper_round(Fraction(PERCENT * right, n_fake)) == row.fake_accuracy
+        for right in range(n_fake + 1)
+    )
+    printed = (row.accuracy, row.fake_accuracy, row.real_accuracy)
+    for other in (other for other in SPLITS if other != split):
+        twins = [twin for twin in trace_rows(other) if twin.model == row.model]
+        same = [(twin.accuracy, twin.fake_accuracy, twin.real_accuracy) for twin in twins]
+        if not possible and printed in same:
+            why = (
+                f"No whole count of {n_fake} prints a fake accuracy of {row.fake_accuracy}, and the "
+                f"three accuracies are those of the {other} row"
+            )
+            return Cause.REPEATED_ROW, why
+    return Cause.UNEXPLAINED, "The counts print other accuracies"

@@ -1,0 +1,87 @@
+"""What a recalculation says: how many cells reproduce, and why the others do not."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a printed figure does not follow from the figures it should follow from."""
+
+    REPEATED_ROW = "repeated row"
+    REPEATED_TABLE = "repeated table"
+    ROTATED_COUNTS = "rotated counts"
+    SWAPPED_TOTALS = "swapped totals"
+    COUNT_SLIP = "count slip"
+    HALF_POINT_OFF = "half a point off"
+    EXCHANGED_RANKS = "exchanged ranks"
+    WRONG_AVERAGE = "wrong average"
+    ERROR_OF_PRINT = "error of print"
+    UNEXPLAINED = "unexplained"
+
+    @property
+    def sentence(self) -> str:
+        """The cause in plain words."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Cause.REPEATED_ROW: "The row repeats the row of another split.",
+    Cause.REPEATED_TABLE: "The count table repeats the counts of another reviewer.",
+    Cause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
+    Cause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
+    Cause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
+    Cause.HALF_POINT_OFF: "Exactly 0.50 lies between print and calculation: likely a slip of a digit.",
+    Cause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
+    Cause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
+    Cause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
+    Cause.UNEXPLAINED: "No cause is known.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misprint:
+    """A printed figure that does not reproduce, with the arithmetic and its one cause."""
+
+    cell: str
+    formula: str
+    calculated: Decimal | None
+    """None where no count can give the printed figure."""
+    printed: Decimal
+    cause: Cause
+    because: str
+    """The evidence: what was tried, and what it gave."""
+
+    def __str__(self) -> str:
+        found = "nothing" if self.calculated is None else self.calculated
+        head = f"{self.cell}: {self.formula} = {found}, printed {self.printed}"
+        return f"{head}. {self.cause.sentence} {self.because}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One family of printed figures, recalculated. `ok` holds while both counts stay as pinned."""
+
+    name: str
+    formula: str
+    reproduced: int
+    total: int
+    expected: int
+    """How many must reproduce: neither fewer nor more."""
+    expected_total: int
+    misprints: tuple[Misprint, ...] = ()
+    no_counts: tuple[str, ...] = ()
+    """Printed cells without counts behind them; they are no part of `total`."""
+
+    @property
+    def ok(self) -> bool:
+        """True when exactly the expected cells reproduce and every other one has its cause."""
+        return (
+            self.reproduced == self.expected
+            and self.total == self.expected_total
+            and self.reproduced + len(self.misprints) == self.total
+        )
+
+    def __str__(self) -> str:
+        state = "ok" if self.ok else f"expected {self.expected} of {self.expected_total}"
+        return f"{self.name}: {self.reproduced} of {self.total} reproduce ({state})"

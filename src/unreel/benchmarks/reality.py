@@ -1,0 +1,107 @@
+"""Video Reality Test: every real clip with one generated twin from each creator.
+
+The paper describes its layout in words only, so this one is ours:
+
+    clips.csv                      clip,difficulty,prompt     (difficulty: easy or hard)
+    real/CLIP.mp4                  the filmed clip
+    CREATOR/CLIP.mp4               its twin by CREATOR, or
+    CREATOR/SETTING/CLIP.mp4       its twin by CREATOR in SETTING
+
+`clip` is the file's name without its ending. Each row of the table gives the real clip and one entry
+for each folder of a creator: n x (1 + K) entries, 149 x (1 + K) in the paper. A twin that is not there
+is a `Rejected`, so that a gap is seen. The clips of one row share their `group`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES
+from unreel.benchmarks.tables import Cells, columns_of, read_table
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+TABLE: Final = "clips.csv"
+DIFFICULTIES: Final = frozenset({"easy", "hard"})
+
+Folders = tuple[tuple[str, Origin], ...]
+
+
+def read_reality(root: Path) -> Iterator[Row]:
+    """The real clip and its twins for each row of `clips.csv`, in the order of the table."""
+    table = root / TABLE
+    missing = {"clip", "difficulty"} - set(columns_of(table))
+    if missing:
+        remedy = "Write the columns clip, difficulty and prompt"
+        raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
+    folders = find_folders(root)
+    for number, row in enumerate(read_table(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            clip = _clip_name(row)
+            difficulty = _difficulty(row)
+            prompt = cells.text(row.get("prompt"), "prompt")
+        except InvalidValueError as error:
+            yield Rejected(f"{TABLE} row {number}", str(error))
+            continue
+        for folder, origin in folders:
+            name = f"{folder}/{clip}"
+            place = _find_video(root, name)
+            if place is None:
+                yield Rejected(name, "no video of that name. Add it, or drop the row")
+                continue
+            yield Entry(
+                name=name,
+                location=place,
+                origin=origin,
+                group=clip,
+                prompt=prompt,
+                difficulty=difficulty,
+            )
+
+
+def find_folders(root: Path) -> Folders:
+    """`real`, then the folder of each creator and setting, sorted, with the origin of its clips."""
+    found: list[tuple[str, Origin]] = [(REAL, Real())]
+    for creator in _folders_in(root):
+        if creator.name == REAL:
+            continue
+        settings = _folders_in(creator)
+        found.extend(
+            (f"{creator.name}/{setting.name}", Generated(creator.name, setting.name))
+            for setting in settings
+        )
+        if not settings:
+            found.append((creator.name, Generated(creator.name)))
+    return tuple(found)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and path.name != "__MACOSX"
+    )
+
+
+def _clip_name(row: Cells) -> str:
+    clip = cells.location(row.get("clip"), "clip")
+    if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
+        cells.refuse("clip", clip, "Write the file's name without folder and ending")
+    return clip
+
+
+def _difficulty(row: Cells) -> str:
+    difficulty = cells.text(row.get("difficulty"), "difficulty").lower()
+    if difficulty not in DIFFICULTIES:
+        cells.refuse("difficulty", difficulty, "Write easy or hard")
+    return difficulty
+
+
+def _find_video(root: Path, name: str) -> str | None:
+    places = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
+    return next((place for place in places if (root / place).is_file()), None)

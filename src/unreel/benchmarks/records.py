@@ -1,0 +1,175 @@
+"""One row of a table to one entry, and back."""
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
+from unreel.benchmarks.tables import Cells
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.span import to_us
+from unreel.core.trace import Trace
+
+UNKNOWN_CREATOR: Final = "unknown"
+# Words only: a table that says 0 and 1 must be read by somebody who knows which is which.
+LABELS: Final[Mapping[str, Label]] = {
+    "real": Label.REAL,
+    "generated": Label.GENERATED,
+    "fake": Label.GENERATED,
+    "real_video": Label.REAL,
+    "fake_video": Label.GENERATED,
+}
+
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+_RATINGS: Final = TypeAdapter(tuple[Rating, ...])
+_VOTES: Final = TypeAdapter(tuple[Vote, ...])
+
+
+def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
+    """The entry that `row` describes, or why it describes none; `number` counts rows from 1."""
+    if isinstance(row, Rejected):
+        return row
+    try:
+        return entry_of(row, binding)
+    except InvalidValueError as error:
+        return Rejected(name_of(row, binding, number=number), str(error))
+
+
+def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Entry:
+    """The entry that `row` describes; `label` stands in where the table has no column for it."""
+    place = cells.location(_video_path(binding.cell(row, "location")), "location")
+    return Entry(
+        name=_text(row, binding, "name") or place,
+        location=place,
+        origin=_origin(row, binding, label),
+        split=_text(row, binding, "split"),
+        group=_text(row, binding, "group"),
+        prompt=_text(row, binding, "prompt"),
+        difficulty=_text(row, binding, "difficulty"),
+        traces=_nested(row, binding, "traces", _TRACES),
+        rating=_rating(row, binding),
+        ratings=_nested(row, binding, "ratings", _RATINGS),
+        votes=_nested(row, binding, "votes", _VOTES),
+        facts=facts_of(row, binding),
+        licence=_text(row, binding, "licence"),
+        source=_text(row, binding, "source"),
+    )
+
+
+def facts_of(row: Cells, binding: Binding) -> DeclaredFacts:
+    """What `row` declares of its file."""
+    width, height, n_frames, duration_us = (
+        None if cells.is_blank(cell) else cells.whole(cell, field)
+        for field in ("width", "height", "n_frames", "duration_us")
+        for cell in [binding.cell(row, field)]
+    )
+    rate, duration_s = (
+        None if cells.is_blank(cell) else cells.positive(cell, field)
+        for field in ("rate", "duration_s")
+        for cell in [binding.cell(row, field)]
+    )
+    if duration_us is None and duration_s is not None:
+        duration_us = to_us(duration_s)
+    return DeclaredFacts(
+        width=width, height=height, rate=rate, n_frames=n_frames, duration_us=duration_us
+    )
+
+
+def name_of(row: Cells, binding: Binding, *, number: int) -> str:
+    """A name for a row that may be damaged: its own, its file's, or its number."""
+    for field in ("name", "location"):
+        cell = binding.cell(row, field)
+        if isinstance(cell, str | int) and not cells.is_blank(cell):
+            return cells.show_cell(cell).strip("'\"")
+    return f"row {number}"
+
+
+def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
+    """`entry` as one JSON object with the same keys for every entry, `file_name` first."""
+    generated = entry.origin if isinstance(entry.origin, Generated) else None
+    rating, facts = entry.rating, entry.facts
+    traces = _TRACES.dump_python(entry.traces, mode="json")
+    for trace in traces:
+        trace["categories"].sort()
+    return {
+        "file_name": file_name,
+        "name": entry.name,
+        "label": entry.label.value,
+        "creator": generated.creator if generated else "",
+        "setting": generated.setting if generated else "",
+        "split": entry.split,
+        "group": entry.group,
+        "prompt": entry.prompt,
+        "difficulty": entry.difficulty,
+        "score": rating.score if rating else None,
+        "problem_description": rating.problem if rating else "",
+        "standard_adherence": rating.adherence if rating else "",
+        "traces": traces,
+        "ratings": _RATINGS.dump_python(entry.ratings, mode="json"),
+        "votes": _VOTES.dump_python(entry.votes, mode="json"),
+        "width": facts.width,
+        "height": facts.height,
+        "frame_rate": None if facts.rate is None else _rate_text(facts.rate),
+        "n_frames": facts.n_frames,
+        "duration_us": facts.duration_us,
+        "licence": entry.licence,
+        "source": entry.source,
+    }
+
+
+def _origin(row: Cells, binding: Binding, label: Label | None) -> Origin:
+    if "label" in binding or label is None:
+        word = _text(row, binding, "label").lower()
+        if word not in LABELS:
+            cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
+        label = LABELS[word]
+    if label is Label.REAL:
+        return Real()
+    creator = _text(row, binding, "creator") or UNKNOWN_CREATOR
+    return Generated(creator=creator, setting=_text(row, binding, "setting"))
+
+
+def _rating(row: Cells, binding: Binding) -> Rating | None:
+    cell = binding.cell(row, "score")
+    if cells.is_blank(cell):
+        return None
+    return Rating(
+        score=cells.whole(cell, "score"),
+        problem=_text(row, binding, "problem"),
+        adherence=_text(row, binding, "adherence"),
+    )
+
+
+def _nested(row: Cells, binding: Binding, field: str, adapter: TypeAdapter[Any]) -> Any:
+    """The list under `field`: nested in JSONL and Parquet, JSON text in CSV."""
+    cell = binding.cell(row, field)
+    if cells.is_blank(cell):
+        return ()
+    try:
+        found = json.loads(cell) if isinstance(cell, str) else cell
+        return adapter.validate_python(found)
+    except (ValidationError, RecursionError, ValueError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "not JSON"
+        cells.refuse(field, cell, f"{first}. Write what `unreel` itself writes there")
+
+
+def _video_path(cell: object) -> object:
+    """The path of a Hugging Face video cell, which may hold it in a struct."""
+    if isinstance(cell, Mapping):
+        return cell.get("path")
+    return cell
+
+
+def _text(row: Cells, binding: Binding, field: str) -> str:
+    return cells.text(binding.cell(row, field), field)
+
+
+def _rate_text(rate: Fraction) -> str:
+    return f"{rate.numerator}/{rate.denominator}"

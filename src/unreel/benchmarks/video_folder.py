@@ -1,0 +1,126 @@
+"""Hugging Face video folders: media files and a `metadata` table beside them, read and written.
+
+`datasets.load_dataset("videofolder", data_dir=...)` reads what `write_video_folder` writes.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.listing import read_list
+from unreel.benchmarks.names import Names
+from unreel.benchmarks.records import to_record
+from unreel.benchmarks.tables import TABLE_SUFFIXES
+from unreel.core.errors import UnreadableSourceError
+
+METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
+# `datasets` reads a split out of words such as "test" in a path, so written names hold none.
+MEDIA: Final = "media"
+FILES_IN_A_FOLDER: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a writer wrote and what it could not."""
+
+    n_entries: int
+    refused: tuple[Rejected, ...]
+
+
+def read_video_folder(root: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """One row for each row of the metadata tables of `root` or of the folders directly below it.
+
+    A table in the folder `test/` puts its rows into the split `test` unless they name one.
+    """
+    for table in find_metadata(root):
+        folder = table.parent.relative_to(root).as_posix()
+        prefix = "" if folder == "." else f"{folder}/"
+        for row in read_list(table, mapping):
+            yield _below(prefix, row) if prefix else row
+
+
+def find_metadata(root: Path) -> tuple[Path, ...]:
+    """The metadata tables of `root`, or else those of the folders directly below it."""
+    at_root = tuple(root / name for name in METADATA if (root / name).is_file())
+    if at_root:
+        return at_root
+    folders = sorted(path for path in root.iterdir() if path.is_dir())
+    return tuple(
+        folder / name for folder in folders for name in METADATA if (folder / name).is_file()
+    )
+
+
+def write_video_folder(
+    rows: Iterable[Row], into: Path, *, root: Path, media: Literal["copy", "link"] = "copy"
+) -> Written:
+    """Write `rows`, whose files lie below `root`, to the new folder `into`.
+
+    Media are copies under numbers in `media/`, or with `link` hard links where the file system allows
+    it, which share their bytes with the source. `metadata.jsonl` appears last, so a folder that has it
+    is whole. What has no file here, or a name that was there before, is refused and reported.
+
+    Raises:
+        UnreadableSourceError: `into` holds something already.
+    """
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
+    into.mkdir(parents=True, exist_ok=True)
+    part = into / ".metadata.part"
+    refused: list[Rejected] = []
+    names = Names()
+    n_entries = 0
+    with part.open("w", encoding="utf-8") as file:
+        for row in rows:
+            entry = _usable(row, root=root, names=names)
+            if isinstance(entry, Rejected):
+                refused.append(entry)
+                continue
+            place = _media_name(n_entries, entry)
+            _put(root / entry.location, into / place, media=media)
+            line = json.dumps(to_record(entry, file_name=place), ensure_ascii=False)
+            file.write(line + "\n")
+            n_entries += 1
+    part.replace(into / "metadata.jsonl")
+    return Written(n_entries=n_entries, refused=tuple(refused))
+
+
+def _below(prefix: str, row: Row) -> Row:
+    if isinstance(row, Rejected):
+        return Rejected(prefix + row.name, row.why)
+    place = row.location if is_url(row.location) else prefix + row.location
+    name = place if row.name == row.location else row.name
+    return replace(row, name=name, location=place, split=row.split or prefix.rstrip("/"))
+
+
+def _usable(row: Row, *, root: Path, names: Names) -> Row:
+    if isinstance(row, Rejected):
+        return row
+    if is_url(row.location):
+        return Rejected(row.name, "its file is behind a URL. Fetch it first")
+    if not (root / row.location).is_file():
+        return Rejected(row.name, f"no file at {row.location}. Fetch or unpack it first")
+    if not names.add(row.name):
+        return Rejected(row.name, "the name was there before. Give each clip its own")
+    return row
+
+
+def _media_name(number: int, entry: Entry) -> str:
+    suffix = PurePosixPath(entry.location).suffix.lower()
+    return f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}/{number:08d}{suffix}"
+
+
+def _put(source: Path, target: Path, *, media: Literal["copy", "link"]) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if media == "link":
+        try:
+            target.hardlink_to(source.resolve())
+        except OSError:  # another file system, or one without links
+            pass
+        else:
+            return
+    shutil.copyfile(source, target)

@@ -1,0 +1,81 @@
+"""`unreel frames`: the frames that a sampling plan picks."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
+from unreel.core.failure import Failure
+from unreel.core.settings import read_settings
+from unreel.core.span import to_us
+from unreel.media.access import media_reader
+from unreel.media.reader import SampledFrame, SampledFrames
+from unreel.media.sampling import PATTERNS
+
+
+@click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--sampling", default="uniform-8", show_default=True, metavar="PLAN", help="See below."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the pictures; without it the plan is only shown.",
+)
+@click.option(
+    "--longest-side", type=click.IntRange(16), metavar="PIXELS", help="Scale down to this."
+)
+@click.option(
+    "--quality", type=click.IntRange(1, 100), default=90, show_default=True, help="Of JPEG."
+)
+@trusted_option
+@json_option
+def frames(  # noqa: PLR0913  one parameter for each option
+    *,
+    file: Path,
+    sampling: str,
+    out: Path | None,
+    longest_side: int | None,
+    quality: int,
+    trusted: bool,
+    as_json: bool,
+) -> None:
+    """Show which frames of FILE a sampling plan picks, at which instants, and write them as JPEG."""
+    with media_reader(read_settings(), trusted=trusted) as reader:
+        sampled = reader.frames(file, sampling=sampling, quality=quality, longest_side=longest_side)
+    if isinstance(sampled, Failure):
+        if as_json:
+            print_json({"file": str(file), "failure": sampled})
+        else:
+            say(f"{file}: {sampled}")
+        sys.exit(1)
+    written = [] if out is None else _write(sampled, out, stem=file.stem)
+    rows = [_row(frame) for frame in sampled.frames]
+    for row, path in zip(rows, written, strict=False):
+        row["picture"] = str(path)
+    if as_json:
+        plan = {"sampling": sampled.sampling, "n_clip_frames": sampled.n_clip_frames}
+        print_json({"file": str(file), **plan, "frames": rows})
+    else:
+        say(f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}")
+        print_table(tuple(rows[0]), rows)
+
+
+def _row(frame: SampledFrame) -> dict[str, object]:
+    return {
+        "index": frame.index,
+        "at_s": frame.at_s,
+        "at_us": to_us(frame.at_s),
+        "width": frame.width,
+        "height": frame.height,
+    }
+
+
+def _write(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}-{frame.index:06d}.jpg" for frame in sampled.frames]
+    for path, frame in zip(paths, sampled.frames, strict=True):
+        path.write_bytes(frame.data)
+    return paths

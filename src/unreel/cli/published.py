@@ -1,0 +1,67 @@
+"""`unreel published`: the papers' figures, shown and recalculated."""
+
+import sys
+
+import click
+
+from unreel.benchmarks.published.check import check as recalculate
+from unreel.benchmarks.published.tables import SOURCES
+from unreel.benchmarks.published.tables import show as read_table
+from unreel.benchmarks.published.verdicts import Check
+from unreel.cli.output import json_option, print_json, print_table
+
+
+@click.group()
+def published() -> None:
+    """The figures that the three papers print: show them, or recalculate them."""
+
+
+@published.command()
+@click.option("--quiet", is_flag=True, help="One line for each check, without the misprints.")
+@json_option
+def check(*, quiet: bool, as_json: bool) -> None:
+    """Recalculate every printed figure from the counts behind it.
+
+    Ends with status 1 when a count changes: fewer or more cells reproduce than are known to.
+    """
+    checks = recalculate()
+    if as_json:
+        print_json([_as_row(one) for one in checks])
+    else:
+        for one in checks:
+            _print_check(one, quiet=quiet)
+    sys.exit(0 if all(one.ok for one in checks) else 1)
+
+
+@published.command()
+@click.argument("table", required=False)
+@json_option
+def show(table: str | None, *, as_json: bool) -> None:
+    """Print TABLE as the paper prints it; without TABLE, list what there is."""
+    if table is None:
+        rows = [
+            {"table": name, "paper": source.paper, "place": source.table}
+            for name, source in SOURCES.items()
+        ]
+        print_json(rows) if as_json else print_table(("table", "paper", "place"), rows)
+        return
+    found = read_table(table)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(found.columns, found.rows, title=f"{found.source.paper}, {found.source.table}")
+
+
+def _as_row(one: Check) -> dict[str, object]:
+    return {"ok": one.ok, **{name: getattr(one, name) for name in Check.__slots__}}
+
+
+def _print_check(one: Check, *, quiet: bool) -> None:
+    click.echo(str(one))
+    if quiet:
+        return
+    click.echo(f"    {one.formula}")
+    for misprint in one.misprints:
+        click.echo(f"  - {misprint}")
+    if one.no_counts:
+        click.echo(f"  no counts behind {len(one.no_counts)} cells: {'; '.join(one.no_counts)}")

@@ -1,0 +1,158 @@
+"""`unreel score`: answers against the truth, without asking again."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from unreel.benchmarks.answers import Joined, join_answers
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.opening import Layout, open_benchmark
+from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.cli.output import json_option, print_json, say
+from unreel.cli.scorecard import print_metrics, say_counts
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.estimate import Scorecard
+from unreel.protocols.protocol import Mode, protocol
+
+SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredAnswers:
+    """The JSON document of `unreel score`."""
+
+    scorecard: Scorecard
+    not_asked: tuple[str, ...]
+    unknown: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
+    without_truth: tuple[Rejected, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every clip has an answer and every row could be used."""
+        left_over = self.not_asked or self.unknown or self.rejected or self.without_truth
+        return not (left_over or self.scorecard.failures)
+
+
+@click.command()
+@click.argument("answers", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--benchmark",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="B",
+    help="Folder or table of clips with their truth.",
+)
+@click.option("--layout", type=click.Choice([*Layout]), help="How B lies on disk; found by itself.")
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column of B's table that holds a field, for example label=kind. Repeatable.",
+)
+@click.option(
+    "--protocol",
+    "instrument",
+    required=True,
+    type=click.Choice(["trace", "realism", "reality"]),
+    help="The instrument that the answers were asked with.",
+)
+@click.option("--prompt", default="paper", show_default=True, help="The prompt variant asked.")
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    default="strict",
+    show_default=True,
+    help="Read the form that was asked for, or also its usual variations.",
+)
+@click.option(
+    "--box-space",
+    metavar="SPACE",
+    help="What boxes count in: pixel, unit, permille or 'model-input WxH'. trace needs it.",
+)
+@click.option("--split", help="Score this split of B alone.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
+@json_option
+def score(  # noqa: PLR0913  one parameter for each option
+    *,
+    answers: Path,
+    benchmark: Path,
+    layout: str | None,
+    mapping: tuple[str, ...],
+    instrument: str,
+    prompt: str,
+    parser: Mode,
+    box_space: str | None,
+    split: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Score ANSWERS (JSONL, CSV or Parquet with `name` and `text` or `failure`) against a benchmark.
+
+    Ends with status 1 when answers are missing, failed or could not be matched.
+    """
+    if instrument == "trace" and box_space is None:
+        option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
+        raise InvalidSettingError(option, "missing", remedy)
+    chosen = protocol(instrument)
+    chosen.prompt(prompt)
+    opened = open_benchmark(benchmark, layout, mapping=_mapping(mapping))
+    joined = _in_split(join_answers(opened, answers), split)
+    scorable = build_rows(joined, chosen, mode=parser, prompt=prompt, space=box_space)
+    scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
+    if as_json:
+        print_json(scored)
+    else:
+        _print(scored)
+    sys.exit(0 if scored.is_complete else 1)
+
+
+def _mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
+    parts = {pair: pair.partition("=") for pair in pairs}
+    for pair, (field, _, column) in parts.items():
+        if not (field and column):
+            option, remedy = "--map", "Write FIELD=COLUMN, for example label=kind"
+            raise InvalidSettingError(option, f"cannot use {pair!r}", remedy)
+    return {field: column for field, _, column in parts.values()}
+
+
+def _in_split(joined: Joined, split: str | None) -> Joined:
+    if split is None:
+        return joined
+    pairs = tuple(pair for pair in joined.pairs if pair[0].split == split)
+    if not pairs:
+        known = sorted({entry.split for entry, _ in joined.pairs})
+        kind = "split"
+        raise UnknownNameError(kind, split, known)
+    return replace(joined, pairs=pairs)
+
+
+def _scored(card: Scorecard, joined: Joined, scorable: Scorable) -> ScoredAnswers:
+    return ScoredAnswers(
+        scorecard=card,
+        not_asked=scorable.not_asked,
+        unknown=joined.unknown,
+        rejected=joined.rejected,
+        without_truth=scorable.without_truth,
+    )
+
+
+def _print(scored: ScoredAnswers) -> None:
+    card = scored.scorecard
+    say_counts(card)
+    left_over: dict[str, tuple[object, ...]] = {
+        "clips without an answer": scored.not_asked,
+        "answers about clips that the benchmark does not have": scored.unknown,
+        "rows that cannot be used": scored.rejected,
+        "clips that lack the truth to compare with": scored.without_truth,
+    }
+    for what, items in left_over.items():
+        if items:
+            shown = "; ".join(str(item) for item in items[:SHOWN])
+            say(f"  {len(items)} {what}: {shown}{' ...' if len(items) > SHOWN else ''}")
+    print_metrics(card)

@@ -1,0 +1,199 @@
+"""Opens a stranger's file: what may be opened, and what each refusal is called.
+
+A file is opened twice. The first time no decoder may run, and what the file claims of itself is
+checked: container, codec, frame size. The second time only the listed decoders may run, and none of
+them may make a frame above the cap. FFmpeg never learns the file's name, so nothing can be opened
+relative to it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+import av
+import av.error
+import av.logging
+from av.container import InputContainer
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+from unreel.core.errors import MediaError, UnreelError
+from unreel.core.failure import Failure, FailureReason
+
+MAX_PIXELS: Final = 7680 * 4320
+
+FORMATS: Final = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
+"""FFmpeg's demuxers that hold moving pictures in one file. None of them opens a second one."""
+
+VIDEO_DECODERS: Final[Mapping[str, str]] = {
+    "h264": "most clips on the web, and what nearly every generator writes",
+    "hevc": "telephones, and the larger files of some generators",
+    "vp8": "older webm pages",
+    "vp9": "webm, and what video platforms hand out",
+    "libdav1d": "AV1; the decoder that browsers use",
+    "mpeg4": "cameras and data sets of the years before H.264",
+    "mpeg2video": "broadcast recordings",
+    "mjpeg": "cameras and robots that store every frame as a JPEG",
+    "gif": "galleries of early generators",
+}
+"""Decoders that may run, and why. Each is in wide use, hence fuzzed; rarer ones (MagicYUV, Cinepak,
+...) have been a way in and are refused."""
+
+AUDIO_DECODERS: Final[Mapping[str, str]] = {
+    "aac": "mp4",
+    "ac3": "broadcast",
+    "alac": "telephones",
+    "eac3": "broadcast",
+    "flac": "matroska",
+    "mp2": "broadcast",
+    "mp2float": "broadcast",
+    "mp3": "avi and mp4",
+    "mp3float": "avi and mp4",
+    "opus": "webm",
+    "pcm_f32le": "cameras",
+    "pcm_s16be": "cameras",
+    "pcm_s16le": "cameras",
+    "pcm_s24le": "cameras",
+    "pcm_u8": "avi",
+    "vorbis": "webm",
+}
+"""Sound decoders that may run, and where they are met."""
+
+_SHORT_NAMES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": "mp4", "matroska,webm": "matroska"}
+_EXACT_SEEK: Final = frozenset({"mp4", "matroska", "avi"})
+_TS_PACKET_BYTES: Final = 188
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClip:
+    """An open file that passed every check, with the one stream whose pictures count."""
+
+    container: InputContainer
+    stream: VideoStream
+
+    @property
+    def format_name(self) -> str:
+        """`mp4` (and its family), `matroska` (and webm), `avi`, `mpegts` or `gif`."""
+        name = self.container.format.name
+        return _SHORT_NAMES.get(name, name)
+
+    @property
+    def can_seek(self) -> bool:
+        """True where a jump lands on the key frame that was asked for.
+
+        A transport stream has no index, and a GIF's frames build on each other.
+        """
+        return self.format_name in _EXACT_SEEK
+
+
+class _Nameless:
+    """The three methods that FFmpeg needs of a file, and no name."""
+
+    __slots__ = ("read", "seek", "tell")
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+        self.seek = file.seek
+        self.tell = file.tell
+
+
+@contextmanager
+def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
+    """The clip in `file`, fit to be decoded; `MediaError` for all that goes wrong meanwhile."""
+    with media_errors():
+        with _open(file, decoders=("none",), max_pixels=max_pixels) as claims:
+            _check(_first_video(claims), max_pixels=max_pixels)
+        decoders = (*VIDEO_DECODERS, *AUDIO_DECODERS)
+        with _open(file, decoders=decoders, max_pixels=max_pixels) as container:
+            stream = _first_video(container)
+            _check(stream, max_pixels=max_pixels)
+            if not (stream.width and stream.height):
+                raise MediaError(Failure(FailureReason.UNDECODABLE, "no frame size can be read"))
+            # One file, one core: parallel work is across files, and threads cost memory each.
+            stream.codec_context.thread_count = 1
+            stream.codec_context.options = {"max_pixels": str(max_pixels)}
+            yield OpenClip(container, stream)
+
+
+@contextmanager
+def media_errors() -> Iterator[None]:
+    """Turns all that escapes PyAV on damaged or hostile files into `MediaError`."""
+    try:
+        yield
+    except UnreelError:
+        raise
+    except MemoryError as error:
+        raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, _describe(error))) from error
+    except (
+        av.FFmpegError,
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        NotImplementedError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, _describe(error))) from error
+
+
+def _open(file: BinaryIO, *, decoders: tuple[str, ...], max_pixels: int) -> InputContainer:
+    av.logging.set_level(None)
+    file.seek(0)
+    try:
+        return av.open(
+            _Nameless(file),
+            "r",
+            container_options={
+                "format_whitelist": ",".join(FORMATS),
+                "protocol_whitelist": "",
+                "codec_whitelist": ",".join(decoders),
+            },
+            # Reaches the decoders that FFmpeg itself starts in order to learn about the streams.
+            options={"max_pixels": str(max_pixels), "threads": "1"},
+            metadata_errors="replace",
+        )
+    except (av.error.InvalidDataError, av.error.ArgumentError) as error:
+        file.seek(0)
+        head = file.read(_TS_PACKET_BYTES + 1)
+        if not head or _starts_like_a_clip(head):
+            detail = _describe(error) if head else "the file is empty"
+            raise MediaError(Failure(FailureReason.UNDECODABLE, detail)) from error
+        detail = f"the file is not one of {', '.join(FORMATS)}"
+        raise MediaError(Failure(FailureReason.FORMAT_REFUSED, detail)) from error
+
+
+def _starts_like_a_clip(head: bytes) -> bool:
+    boxes = {b"ftyp", b"styp", b"moov", b"mdat", b"free", b"skip", b"wide"}
+    transport = head[:1] == b"G" == head[_TS_PACKET_BYTES:]
+    avi = head[:4] == b"RIFF" and head[8:12] == b"AVI "
+    return transport or avi or head[4:8] in boxes or head.startswith((b"\x1aE\xdf\xa3", b"GIF8"))
+
+
+def _first_video(container: InputContainer) -> VideoStream:
+    for stream in container.streams.video:
+        if not stream.disposition & Disposition.attached_pic:
+            return stream
+    raise MediaError(Failure(FailureReason.NO_VIDEO, "the file holds no video stream"))
+
+
+def _check(stream: VideoStream, *, max_pixels: int) -> None:
+    decoder = decoder_name(stream)
+    if decoder not in VIDEO_DECODERS:
+        detail = f"video codec {decoder!r} is not on the list"
+        raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))
+    if stream.width * stream.height > max_pixels:
+        detail = f"{stream.width} x {stream.height} is more than {max_pixels} pixels"
+        raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
+
+
+def decoder_name(stream: av.stream.Stream) -> str:
+    """Name of FFmpeg's decoder for `stream`; "unknown" where it has none."""
+    context: object = stream.codec_context  # None without a decoder, whatever the stubs say
+    return "unknown" if context is None else stream.codec_context.name
+
+
+def _describe(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

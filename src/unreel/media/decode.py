@@ -1,0 +1,122 @@
+"""Decodes the planned frames of a clip, and proves that they are the planned ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import BinaryIO
+
+import numpy as np
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import OpenClip, open_clip
+from unreel.media.probe import clockwise_turn
+from unreel.media.timeline import Timeline
+
+Rgb = NDArray[np.uint8]
+"""Height x width x 3, red first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One frame as a player shows it: its place in the clip, its exact instant, its pixels."""
+
+    index: int
+    at_s: Fraction
+    rgb: Rgb
+
+    def __repr__(self) -> str:
+        height, width, _ = self.rgb.shape
+        return f"Frame({self.index} at {self.at_s} s, {width} x {height})"
+
+
+def decode_frames(
+    file: BinaryIO, timeline: Timeline, *, indices: Sequence[int], max_pixels: int
+) -> Iterator[Frame]:
+    """The frames of `timeline` at `indices` (rising), each at exactly its instant.
+
+    Every frame that the decoder gives out on the way must be the next one of the timeline:
+    `MediaError` tells which was not. The decoder jumps only where that skips frames for good, that
+    is when a key frame lies between it and the next wanted frame.
+    """
+    left = list(indices)
+    for may_jump in (True, False):
+        walk = None
+        try:
+            with open_clip(file, max_pixels=max_pixels) as clip:
+                walk = _Walk(clip, timeline, may_jump=may_jump and clip.can_seek)
+                while left:
+                    frame = walk.to(left[0])
+                    yield Frame(left.pop(0), timeline.at_s(walk.position - 1), as_shown(frame))
+                return
+        except MediaError:
+            # A jump may land beside its key frame, or on one that leans on earlier frames after
+            # all: the walk from the start decides whether the clip or the jump was at fault.
+            if walk is None or not walk.jumped:
+                raise
+
+
+def as_shown(frame: VideoFrame) -> Rgb:
+    """The pixels of `frame`, turned as the container asks."""
+    rgb: Rgb = frame.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
+    turn = clockwise_turn(frame)
+    return np.ascontiguousarray(np.rot90(rgb, -turn // 90)) if turn else rgb
+
+
+class _Walk:
+    """A decoder on its way through a clip: it knows which frame must come out next."""
+
+    def __init__(self, clip: OpenClip, timeline: Timeline, *, may_jump: bool) -> None:
+        self._clip = clip
+        self._timeline = timeline
+        self._may_jump = may_jump
+        self._frames = clip.container.decode(clip.stream)
+        self._landing = False
+        self.position = 0
+        self.jumped = False
+
+    def to(self, index: int) -> VideoFrame:
+        """Frame `index`, which has not been passed yet."""
+        key = self._timeline.key_before(index)
+        if self._may_jump and key > self.position:
+            self._jump(key)
+        while True:
+            frame = self._step()
+            if self.position > index:
+                if frame.is_corrupt:
+                    detail = f"frame {index} is damaged"
+                    raise _undecodable(detail)
+                return frame
+
+    def _jump(self, key: int) -> None:
+        self._clip.container.seek(self._timeline.ticks[key], stream=self._clip.stream)
+        self._frames = self._clip.container.decode(self._clip.stream)
+        self.position, self.jumped, self._landing = key, True, True
+
+    def _step(self) -> VideoFrame:
+        """The next frame of the timeline."""
+        planned_s = self._timeline.at_s(self.position)
+        for frame in self._frames:
+            at_s = _instant(frame)
+            if self._landing and at_s is not None and at_s < planned_s:
+                continue  # Between the place where the jump landed and its key frame.
+            self._landing = False
+            if at_s != planned_s:
+                detail = f"frame {self.position} came out at {at_s} s instead of {planned_s} s"
+                raise _undecodable(detail)
+            self.position += 1
+            return frame
+        detail = f"the decoder stopped before frame {self.position} at {planned_s} s"
+        raise _undecodable(detail)
+
+
+def _undecodable(detail: str) -> MediaError:
+    return MediaError(Failure(FailureReason.UNDECODABLE, detail))
+
+
+def _instant(frame: VideoFrame) -> Fraction | None:
+    if frame.pts is None or frame.time_base is None:
+        return None
+    return frame.pts * frame.time_base

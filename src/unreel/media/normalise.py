@@ -1,0 +1,161 @@
+"""Re-encodes clips into one form, so that the encoding tells nothing of their origin."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import BinaryIO, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import MAX_PIXELS, open_clip
+from unreel.media.decode import Rgb, decode_frames
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.sound import sound_parts
+from unreel.media.timeline import Timeline, read_timeline
+
+LONGEST_WITH_SOUND_S: Final = 900
+"""The sound of one clip is held in memory: 173 MB for this long."""
+
+MAX_FRAMES: Final = 200_000
+"""Two hours at 24 frames a second: a bound on files that claim to last for ever."""
+
+_CHANNELS: Final = 2
+_SIDES: Final = range(16, 4097, 2)
+_FINEST_CRF: Final = 51
+_FASTEST: Final = 240
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalForm:
+    """What every clip becomes: H.264 in mp4, the picture fitted inside and centred on black.
+
+    `sound="kept"` gives every clip a stereo AAC track, silent where the clip was mute, so that the
+    presence of a track tells nothing.
+    """
+
+    width: int = 1280
+    height: int = 720
+    rate: Fraction = Fraction(24)
+    crf: int = 18
+    sound: Literal["dropped", "kept"] = "dropped"
+
+    def __post_init__(self) -> None:
+        for name, side in (("width", self.width), ("height", self.height)):
+            if side not in _SIDES:
+                remedy = f"Give an even number from {_SIDES[0]} to {_SIDES[-1]}"
+                raise InvalidSettingError(name, f"cannot encode {side} pixels", remedy)
+        if not 0 < self.rate <= _FASTEST:
+            raise InvalidSettingError(
+                _RATE, f"cannot encode {self.rate} frames a second", f"Give up to {_FASTEST}"
+            )
+        if not 0 <= self.crf <= _FINEST_CRF:
+            raise InvalidSettingError(
+                _CRF, f"{self.crf} is no quality", f"Give 0 (best) to {_FINEST_CRF}"
+            )
+
+
+_RATE: Final = "rate"
+_CRF: Final = "crf"
+
+
+def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS) -> bytes:
+    """The clip in `file` in `form`: the same bytes for the same clip, without tags or signatures.
+
+    At each instant the result shows the frame that the clip shows there, so it keeps the clip's
+    length up to one frame of the form.
+    """
+    timeline = read_timeline(file, max_pixels=max_pixels)
+    shown = shown_frames(timeline, form.rate)
+    sound = _read_sound(file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels)
+    track = None if sound is None else SoundTrack(codec="aac", channels=_CHANNELS)
+    with ClipWriter("mp4", _video_track(form), sound=track) as writer:
+        for tick, rgb in _pictures(file, timeline, shown, form=form, max_pixels=max_pixels):
+            writer.add_picture(rgb, tick=tick)
+            if sound is not None:
+                now, after = (_samples_before(i, form.rate) for i in (tick, tick + 1))
+                writer.add_sound(sound[now:after])
+        return writer.finish()
+
+
+def shown_frames(timeline: Timeline, rate: Fraction) -> list[int]:
+    """Index of the frame on the screen at 0, 1/`rate`, 2/`rate`, ... seconds after the first."""
+    n_frames = max(1, -(-timeline.duration_s * rate // 1))
+    if n_frames > MAX_FRAMES:
+        detail = f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    return [timeline.shown_at(timeline.first_at_s + tick / rate) for tick in range(n_frames)]
+
+
+def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
+    """`rgb` as large as it fits into `width` x `height`, centred on black."""
+    rows, columns, _ = rgb.shape
+    scale = min(Fraction(width, columns), Fraction(height, rows))
+    size = (max(1, round(columns * scale)), max(1, round(rows * scale)))
+    picture = Image.fromarray(rgb)
+    if size != picture.size:
+        picture = picture.resize(size, Image.Resampling.BICUBIC)
+    canvas = np.zeros((height, width, 3), np.uint8)
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    canvas[top : top + size[1], left : left + size[0]] = np.asarray(picture)
+    return canvas
+
+
+def _video_track(form: NormalForm) -> VideoTrack:
+    return VideoTrack(
+        codec="libx264",
+        width=form.width,
+        height=form.height,
+        rate=form.rate,
+        time_base=1 / form.rate,
+        options={"crf": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48"},
+    )
+
+
+def _pictures(
+    file: BinaryIO, timeline: Timeline, shown: list[int], *, form: NormalForm, max_pixels: int
+) -> Iterator[tuple[int, Rgb]]:
+    """Each tick of the form with its picture. A frame that is shown for long is decoded once."""
+    ticks = enumerate(shown)
+    runs = [[tick for tick, _ in run] for _, run in groupby(ticks, key=lambda pair: pair[1])]
+    frames = decode_frames(
+        file, timeline, indices=list(dict.fromkeys(shown)), max_pixels=max_pixels
+    )
+    for run, frame in zip(runs, frames, strict=True):
+        rgb = fit_inside(frame.rgb, width=form.width, height=form.height)
+        for tick in run:
+            yield tick, rgb
+
+
+def _samples_before(tick: int, rate: Fraction) -> int:
+    return int(tick / rate * SOUND_RATE_HZ)
+
+
+def _read_sound(
+    file: BinaryIO, timeline: Timeline, *, n_frames: int, form: NormalForm, max_pixels: int
+) -> NDArray[np.int16] | None:
+    """Exactly the samples that go with the pictures; nothing where sound is dropped."""
+    if form.sound == "dropped":
+        return None
+    if timeline.duration_s > LONGEST_WITH_SOUND_S:
+        detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    samples = np.zeros((_samples_before(n_frames, form.rate), _CHANNELS), np.int16)
+    place = 0
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+            offset = round((part.start_s - timeline.first_at_s) * SOUND_RATE_HZ)
+            _lay(samples, part.samples, offset + place)
+            place += len(part.samples)
+    return samples
+
+
+def _lay(samples: NDArray[np.int16], part: NDArray[np.int16], place: int) -> None:
+    """Writes the piece of `part` that lies inside `samples` when it begins at `place`."""
+    first, last = max(0, place), min(len(samples), place + len(part))
+    if first < last:
+        samples[first:last] = part[first - place : last - place]

@@ -1,0 +1,110 @@
+"""Reads the facts of a clip's streams."""
+
+import os
+from fractions import Fraction
+from itertools import pairwise
+from typing import BinaryIO, Final
+
+from av.audio.stream import AudioStream
+from av.video.frame import VideoFrame
+
+from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+from unreel.media.container import MAX_PIXELS, decoder_name, open_clip
+from unreel.media.timeline import (
+    MAX_PACKETS,
+    DeclaredPace,
+    Packets,
+    Timeline,
+    build_timeline,
+    declared_pace,
+    read_first_frame,
+    stream_time_base,
+    walk_packets,
+)
+
+_ROUNDING_S: Final = Fraction(1, 1000)
+"""Matroska and FLV keep whole milliseconds, and a copy elsewhere keeps their rounding."""
+
+
+def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
+    """The facts of the clip in `file`; `MediaError` says why there are none."""
+    size_bytes = file.seek(0, os.SEEK_END)
+    first = read_first_frame(file, max_pixels=max_pixels)
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        sounds = clip.container.streams.audio
+        packets = walk_packets(clip, (clip.stream, *sounds), max_packets=MAX_PACKETS)
+        declared = declared_pace(clip)
+        timeline = build_timeline(
+            packets,
+            time_base=stream_time_base(clip.stream),
+            declared=declared,
+            first_tick=first.pts,
+        )
+        codec = clip.stream.codec_context.codec.canonical_name
+        return ClipFacts(
+            container=clip.format_name,
+            size_bytes=size_bytes,
+            video=_video_facts(first, timeline, codec=codec, declared=declared),
+            audio=tuple(_audio_facts(stream, packets) for stream in sounds),
+        )
+
+
+def clockwise_turn(frame: VideoFrame) -> int:
+    """Degrees by which a player turns `frame` clockwise before showing it: 0, 90, 180 or 270."""
+    return -90 * round(frame.rotation / 90) % 360
+
+
+def constant_rate(timeline: Timeline, declared: DeclaredPace) -> Fraction | None:
+    """The rate at which the frames follow each other; nothing where their distances differ."""
+    ticks = timeline.ticks
+    steps = {after - now for now, after in pairwise(ticks)}
+    if len(steps) == 1 and (step := steps.pop()) > 0:
+        return 1 / (step * timeline.time_base)
+    for rate in (declared.nominal_rate, declared.average_rate):
+        if rate and _fits(timeline, rate):
+            return rate
+    return None
+
+
+def _fits(timeline: Timeline, rate: Fraction) -> bool:
+    """True when every frame is where `rate` puts it, but for the rounding of its container."""
+    slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
+    slack = slack_s / timeline.time_base
+    # Whole numbers throughout: a long clip has millions of frames.
+    step, per = (1 / rate / timeline.time_base).as_integer_ratio()
+    first, most = timeline.ticks[0], int(slack * per)
+    return all(
+        abs((tick - first) * per - i * step) <= most for i, tick in enumerate(timeline.ticks)
+    )
+
+
+def _video_facts(
+    first: VideoFrame, timeline: Timeline, *, codec: str, declared: DeclaredPace
+) -> VideoFacts:
+    turn = clockwise_turn(first)
+    width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
+    rate = constant_rate(timeline, declared)
+    return VideoFacts(
+        codec=codec,
+        pixel_format=first.format.name,
+        width=width,
+        height=height,
+        rotation_deg=turn,
+        n_frames=timeline.n_frames,
+        average_rate=rate or timeline.n_frames / timeline.duration_s,
+        variable_rate=rate is None,
+        first_at_s=timeline.first_at_s,
+        duration_s=timeline.duration_s,
+    )
+
+
+def _audio_facts(stream: AudioStream, packets: Packets) -> AudioFacts:
+    first, last = packets.sound_ticks.get(stream.index, (0, 0))
+    known = decoder_name(stream) != "unknown"
+    context = stream.codec_context
+    return AudioFacts(
+        codec=context.codec.canonical_name if known else "unknown",
+        sample_rate_hz=context.sample_rate if known else 0,
+        channels=context.channels if known else 0,
+        duration_s=(stream.duration or last - first) * stream_time_base(stream),
+    )

@@ -1,0 +1,238 @@
+"""Which frames of a clip are looked at: decided from its timeline, before a pixel is read.
+
+A sampling is a rule with a name, such as `uniform-8`; the name is what a `Condition` stores. The
+rule and a timeline give a `FramePlan`, the same on every machine. Every frame is planned at most
+once, so a clip with fewer frames than a rule asks for is planned whole.
+
+| name | frames |
+|---|---|
+| `uniform-N` | on the screen in the middle of each of N equal shares of the clip's time |
+| `fps-F` | on the screen 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
+| `fps-F-max-N` | the same; where that is more than N frames, `uniform-N` |
+| `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, as Video Reality Test: blind to the tail |
+| `vlmevalkit-N` | as VLMEvalKit takes N frames |
+| `vlmevalkit-fps-F` | as VLMEvalKit takes F frames per second |
+| `llamafactory-F-max-N` | as LLaMA-Factory takes F frames per second, at most N |
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
+from unreel.media.timeline import Timeline
+
+PATTERNS: Final = (
+    "uniform-N",
+    "fps-F",
+    "fps-F-max-N",
+    "paper-8",
+    "vlmevalkit-N",
+    "vlmevalkit-fps-F",
+    "llamafactory-F-max-N",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """The middle of each of `n` equal shares of the clip's time."""
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"uniform-{self.n}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        half_share_s = timeline.duration_s / (2 * self.n)
+        middles = (timeline.first_at_s + (2 * i + 1) * half_share_s for i in range(self.n))
+        return (timeline.shown_at(middle) for middle in middles)
+
+
+@dataclass(frozen=True, slots=True)
+class PerSecond:
+    """What is on the screen every 1/`fps` seconds; `Uniform(at_most)` where that is too many."""
+
+    fps: Fraction
+    at_most: int | None = None
+
+    def __str__(self) -> str:
+        cap = "" if self.at_most is None else f"-max-{self.at_most}"
+        return f"fps-{self.fps}{cap}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        chosen = list(self._on_the_beat(timeline))
+        if self.at_most is not None and len(chosen) > self.at_most:
+            return Uniform(self.at_most).choose(timeline)
+        return chosen
+
+    def _on_the_beat(self, timeline: Timeline) -> Iterable[int]:
+        beats, ticks = (self.fps * timeline.time_base).as_integer_ratio()
+        first = timeline.ticks[0]
+        ends = (*timeline.ticks[1:], timeline.ticks[-1] + timeline.last_ticks)
+        for index, (start, end) in enumerate(zip(timeline.ticks, ends, strict=True)):
+            next_beat = -(-(start - first) * beats // ticks)
+            if next_beat * ticks < (end - first) * beats:
+                yield index
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Every k-th frame with k = frames // `n`, as the Video Reality Test paper has it."""
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"paper-{self.n}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames."""
+        step = timeline.n_frames // self.n
+        return range(0, self.n * step, step) if step else range(timeline.n_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class VlmEvalKitCount:
+    """`n` frames at the inner borders of `n` + 1 equal shares of the frame count.
+
+    Source: open-compass/VLMEvalKit, vlmeval/dataset/video_base.py, `save_video_frames` with
+    `nframe`. Its binary floating point is part of the rule.
+    """
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"vlmevalkit-{self.n}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        share = timeline.n_frames / (self.n + 1)
+        return (int(i * share) for i in range(1, self.n + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class VlmEvalKitRate:
+    """A frame every rate / `fps` frames, counted from 0; the rate is the header's.
+
+    Source: the same function with `fps`, where decord reads the rate. A clip shorter than 1 / `fps`
+    seconds gives no frame there and its first frame here.
+    """
+
+    fps: Fraction
+
+    def __str__(self) -> str:
+        return f"vlmevalkit-fps-{self.fps}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        clip_fps, fps = float(timeline.declared_rate), float(self.fps)
+        n = max(1, int(timeline.n_frames / clip_fps * fps))
+        step = clip_fps / fps
+        last = timeline.n_frames - 1
+        if step <= 1:  # No frame is left out, however often the rule would name it.
+            return range(min(int((n - 1) * step), last) + 1)
+        return (min(int(i * step), last) for i in range(n))
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaFactory:
+    """Length x `fps` frames, at most `at_most`, spread from first to last; the header's length.
+
+    Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices`.
+    Its Qwen plugins later repeat the last frame of an odd number: not sampling, not done here.
+    """
+
+    fps: Fraction
+    at_most: int
+
+    def __str__(self) -> str:
+        return f"llamafactory-{self.fps}-max-{self.at_most}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames."""
+        n = max(1, int(float(timeline.declared_s) * float(self.fps)))
+        n = min(timeline.n_frames, self.at_most, n)
+        return map(int, np.linspace(0, timeline.n_frames - 1, n).astype(np.int32))
+
+
+Sampling = Uniform | PerSecond | Paper | VlmEvalKitCount | VlmEvalKitRate | LlamaFactory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FramePlan:
+    """Frames to take from one clip, in the order in which they are shown."""
+
+    sampling: str
+    indices: tuple[int, ...]
+    at_s: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(now < after for now, after in pairwise(self.indices))
+        if not self.indices or not rising or len(self.indices) != len(self.at_s):
+            msg = "a plan needs rising indices, each with its instant. Sort them and drop repeats"
+            raise InvalidValueError(msg)
+
+    def __str__(self) -> str:
+        frames = zip(self.indices, self.at_s, strict=True)
+        listed = ", ".join(f"{index} at {float(at):.3f} s" for index, at in frames)
+        return f"{self.sampling}: {listed}"
+
+
+def parse_plan(name: str) -> Sampling:
+    """The rule called `name`; the error for an unknown one lists the patterns."""
+    for pattern, build in _RULES.items():
+        if found := pattern.fullmatch(name):
+            return build(*found.groups())
+    kind = "sampling plan"
+    raise UnknownNameError(kind, name, PATTERNS)
+
+
+def plan_frames(sampling: Sampling, timeline: Timeline) -> FramePlan:
+    """The frames that `sampling` takes from a clip with this `timeline`: at least one."""
+    indices = tuple(sorted(set(sampling.choose(timeline))))
+    at_s = tuple(timeline.at_s(index) for index in indices)
+    return FramePlan(sampling=str(sampling), indices=indices, at_s=at_s)
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= _MOST_FRAMES:
+        raise InvalidSettingError(
+            _SETTING, f"cannot take {text} frames", f"Give a whole number from 1 to {_MOST_FRAMES}"
+        )
+    return count
+
+
+def _rate(text: str) -> Fraction:
+    above, _, below = text.partition("/")
+    divisor = int(below or 1)
+    rate = Fraction(above) / divisor if divisor else Fraction(0)
+    if not 0 < rate <= _FASTEST:
+        raise InvalidSettingError(
+            _SETTING,
+            f"cannot take {text} frames a second",
+            f"Give a rate above 0 and up to {_FASTEST}",
+        )
+    return rate
+
+
+_SETTING: Final = "sampling"
+_MOST_FRAMES: Final = 100_000
+_FASTEST: Final = 1_000
+_N: Final = r"([0-9]{1,6})"
+_F: Final = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
+_RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
+    re.compile(f"uniform-{_N}"): lambda n: Uniform(_count(n)),
+    re.compile(f"fps-{_F}"): lambda f: PerSecond(_rate(f)),
+    re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecond(_rate(f), _count(n)),
+    re.compile("paper-8"): lambda: Paper(8),
+    re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_count(n)),
+    re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_rate(f)),
+    re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactory(_rate(f), _count(n)),
+}

@@ -1,0 +1,7 @@
+"""Untrusted files, opened in a confined child that is forked for each of them from a warm zygote."""
+
+from unreel.media.sandbox.call import Outcome
+from unreel.media.sandbox.limits import Limits, Usage
+from unreel.media.sandbox.runner import LAYERS, Protection, Sandbox
+
+__all__ = ["LAYERS", "Limits", "Outcome", "Protection", "Sandbox", "Usage"]

@@ -1,0 +1,191 @@
+"""One file's conversation: descriptors out, a reply or its absence back."""
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import select
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.payload import Payload
+from unreel.media.sandbox.limits import MIB, Limits, Usage
+from unreel.media.sandbox.process import ZygoteProcess
+from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, decode
+from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
+
+_START_SECONDS: Final = 10
+"""A zygote starts a child within milliseconds; one that has not by now never will."""
+_DEATH_SECONDS: Final = 1
+"""A child that has closed its pipe is dying, or only pretends to."""
+_KILL_SECONDS: Final = 5
+"""A killed child is gone at once, unless the kernel holds it in a stuck read."""
+_PIPE_BYTES: Final = MIB
+
+
+class NotStartedError(Exception):
+    """The zygote was gone or stuck: no child has seen the file, so asking another one is safe."""
+
+
+class _OutOfTimeError(Exception):
+    pass
+
+
+class _EndedEarlyError(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a call gave, and what it cost (None where the child never ran or was not reported)."""
+
+    result: Payload | Failure
+    usage: Usage | None = None
+
+
+class Call:
+    """One request given to `zygote`; leaving the context ends the child if it still lives.
+
+    Raises:
+        NotStartedError: the zygote did not take it.
+    """
+
+    def __init__(self, zygote: ZygoteProcess, file: int, *, words: bytes, limits: Limits) -> None:
+        self._zygote = zygote
+        self._limits = limits
+        with contextlib.ExitStack() as theirs:
+            self._line, their_line = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.callback(their_line.close)
+            self._reply, their_reply = os.pipe2(os.O_CLOEXEC)
+            theirs.callback(os.close, their_reply)
+            with contextlib.suppress(OSError):  # Over the user's quota: slower, no worse.
+                fcntl.fcntl(their_reply, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            request = os.memfd_create("request")
+            theirs.callback(os.close, request)
+            os.write(request, words)
+            try:
+                zygote.hand_over(file, request, their_reply, their_line.fileno())
+            except OSError as error:
+                self.close()
+                raise NotStartedError from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up: the zygote kills a child that still runs."""
+        self._line.close()
+        os.close(self._reply)
+
+    def outcome(self) -> Outcome:
+        """Wait for the reply or the limit, then for the child's end."""
+        self._await_start()
+        result = self._reply_or_limit()
+        if result is None and self._speaks_within(_DEATH_SECONDS):
+            report = self._report()
+            return Outcome(result=_death(report), usage=_usage(report))
+        with contextlib.suppress(OSError):
+            self._line.send(b"end")
+        report = self._report() if self._speaks_within(_KILL_SECONDS) else None
+        broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
+        return Outcome(result=result or broken, usage=_usage(report))
+
+    def _reply_or_limit(self) -> Payload | Failure | None:
+        """What the child said, or which limit it met; None when it stopped before the end."""
+        limits = self._limits
+        deadline = time.monotonic() + limits.seconds
+        try:
+            return decode(lambda size: self._take(size, deadline), reply_bytes=limits.reply_bytes)
+        except _OutOfTimeError:
+            detail = f"it gave no reply within {limits.seconds:g} s"
+            return Failure(FailureReason.OUT_OF_TIME, detail)
+        except OversizedReplyError:
+            detail = f"its reply is longer than {limits.reply_bytes} bytes"
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        except MalformedReplyError as error:
+            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
+        except _EndedEarlyError:
+            return None
+
+    def _await_start(self) -> None:
+        if not self._speaks_within(_START_SECONDS):
+            self._zygote.kill()
+            raise NotStartedError
+        if self._hear() != STARTED:
+            raise NotStartedError
+
+    def _take(self, size: int, deadline: float) -> bytes:
+        taken = bytearray(size)
+        left = memoryview(taken)
+        while left:
+            if not _readable(self._reply, deadline):
+                raise _OutOfTimeError
+            count = os.readv(self._reply, [left])
+            if count == 0:
+                raise _EndedEarlyError
+            left = left[count:]
+        return bytes(taken)
+
+    def _speaks_within(self, seconds: float) -> bool:
+        """True once the zygote has sent something or is gone."""
+        return _readable(self._line.fileno(), time.monotonic() + seconds)
+
+    def _report(self) -> dict[str, Any] | None:
+        """How the child ended; None when the zygote ended first."""
+        said = self._hear()
+        return dict(json.loads(said)) if said else None
+
+    def _hear(self) -> bytes:
+        # A zygote that closes the line with our "end" unread makes the kernel report a reset once,
+        # ahead of the last message.
+        for _ in range(2):
+            with contextlib.suppress(ConnectionResetError):
+                return self._line.recv(LONGEST_MESSAGE)
+        return b""
+
+
+def _usage(report: dict[str, Any] | None) -> Usage | None:
+    if report is None:
+        return None
+    return Usage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
+
+
+def _death(report: dict[str, Any] | None) -> Failure:
+    if report is None:
+        return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
+    code = report["exit_code"]
+    if code == -signal.SIGXCPU:
+        return Failure(FailureReason.OUT_OF_TIME, "it used up its processor time")
+    if code < 0:
+        return Failure(FailureReason.WORKER_DIED, f"its child died of {_signal_name(-code)}")
+    detail = f"its child ended with code {code} before its reply was whole"
+    return Failure(FailureReason.WORKER_DIED, detail)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _readable(descriptor: int, deadline: float) -> bool:
+    """Wait until `descriptor` has bytes or an end, at most until `deadline`."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)
+    return bool(poll.poll(left_ms))

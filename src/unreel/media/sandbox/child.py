@@ -1,0 +1,89 @@
+"""The one life of a child: take the request, give up all rights, read the file, answer, end."""
+
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, NoReturn, cast
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.payload import Payload, Task
+from unreel.media.sandbox.confine import Layers, confine, die_with_parent
+from unreel.media.sandbox.descriptor import DescriptorFile
+from unreel.media.sandbox.limits import Limits
+from unreel.media.sandbox.wire import encode
+
+PROTECTION_TASK: Final = "protection"
+"""Built in: reads nothing and tells which layers hold."""
+
+_OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """The descriptors that a child is given."""
+
+    file: int
+    """The stranger's file, open for reading."""
+    request: int
+    """The caller's words, as JSON."""
+    reply: int
+    """A pipe to the caller."""
+
+
+def live(tasks: Mapping[str, Task], layers: Layers, *, ends: Ends, parent: int) -> NoReturn:
+    """Answer one request and end this process, whatever happens."""
+    exit_code = 1
+    try:
+        os.setpgid(0, 0)
+        die_with_parent(layers.libc, parent=parent)
+        _write_all(ends.reply, _answer(tasks, layers, ends))
+        exit_code = 0
+    finally:
+        os._exit(exit_code)
+
+
+def _answer(tasks: Mapping[str, Task], layers: Layers, ends: Ends) -> Sequence[bytes]:
+    # Made now, because a child that has no memory left cannot make it.
+    out_of_memory = encode(_OUT_OF_MEMORY)
+    try:
+        asked = json.loads(_read_all(ends.request))
+        _close_all_but({0, 1, 2, ends.file, ends.reply})
+        file = DescriptorFile(ends.file)
+        held = confine(layers, Limits(**asked["limits"]))
+        if asked["task"] == PROTECTION_TASK:
+            return encode(Payload(header={"layers": held}))
+        return encode(tasks[asked["task"]](cast("BinaryIO", file), asked["request"]))
+    except MediaError as error:
+        return out_of_memory if _lacked_memory(error) else encode(error.failure)
+    except MemoryError:
+        return out_of_memory
+    except BaseException as error:  # noqa: BLE001  a hostile file may raise anything at all
+        detail = f"the task failed with {type(error).__name__}: {error}"
+        return encode(Failure(FailureReason.WORKER_DIED, detail))
+
+
+def _lacked_memory(error: BaseException) -> bool:
+    """True when `error` comes from a lack of memory that a task has taken for damage."""
+    causes: list[Any] = [error.__cause__, error.__context__]
+    return any(isinstance(cause, MemoryError) or _lacked_memory(cause) for cause in causes if cause)
+
+
+def _read_all(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def _write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
+    for piece in pieces:
+        left = memoryview(piece)
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+
+def _close_all_but(kept: set[int]) -> None:
+    edges = sorted({*kept, os.sysconf("SC_OPEN_MAX")})
+    for below, above in itertools.pairwise(edges):
+        if below + 1 < above:  # An empty range from 0 closes everything.
+            os.closerange(below + 1, above)

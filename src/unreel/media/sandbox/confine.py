@@ -1,0 +1,195 @@
+"""Giving up rights, for good: what a child does between its birth and the first byte of the file."""
+
+import ctypes
+import errno
+import math
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.media.sandbox.limits import MIB, Limits
+from unreel.media.sandbox.syscalls import child_filter
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
+_PR_SET_NO_NEW_PRIVS: Final = 38
+
+_NET_ABI: Final = 4
+_SCOPE_ABI: Final = 6
+
+_STACK_BYTES: Final = 8 * MIB
+_GUARD_BYTES: Final = 32 * MIB
+"""Address space without memory behind it: the guard pages of threads."""
+
+
+class ConfinementError(Exception):
+    """A layer that the kernel has did not hold; the child must not go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What this machine offers, found once by the zygote before it forks."""
+
+    libc: ctypes.CDLL
+    landlock_abi: int
+    """0 where the kernel has no Landlock."""
+    syscall_filter: Any | None
+    """None where libseccomp or the kernel's seccomp is missing."""
+    mapped_bytes: int
+    """Address space of the warm zygote."""
+    data_bytes: int
+    """The part of it that is private and writable."""
+    untouched_bytes: int
+    """The part of that which a full warm-up never used, such as the work space of NumPy's BLAS."""
+    code_bytes: int
+    """Program code that the warm-up ran; further code is shared between processes and costs nothing."""
+
+
+def find_layers() -> Layers:
+    """What this process can be confined with. Call it warm: the sizes are measured now."""
+    sizes = _status_kb()
+    return Layers(
+        libc=ctypes.CDLL(None, use_errno=True),
+        landlock_abi=_landlock_abi(),
+        syscall_filter=_syscall_filter(),
+        mapped_bytes=sizes["VmSize"] * 1024,
+        data_bytes=sizes["VmData"] * 1024,
+        untouched_bytes=max(0, sizes["VmData"] - sizes["RssAnon"]) * 1024,
+        code_bytes=sizes["RssFile"] * 1024,
+    )
+
+
+def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
+    """From here on, the end of `parent` ends this process; it ends now if that has happened."""
+    _prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def confine(layers: Layers, limits: Limits) -> tuple[str, ...]:
+    """Give up all rights that a task does not need; returns the names of the layers that hold.
+
+    Each layer is tried before it is believed.
+
+    Raises:
+        ConfinementError: the kernel has the layer but it does not hold.
+    """
+    _prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(layers.libc, _PR_SET_DUMPABLE, 0)
+    held = ["no-new-privileges", "undumpable"]
+    _limit_resources(layers, limits)
+    if layers.landlock_abi:
+        _shut_file_system(layers.landlock_abi)
+        held.append("landlock")
+    # After Landlock, whose rules are a descriptor; what is open stays open.
+    _lower(resource.RLIMIT_NOFILE, 0)
+    held.append("rlimits")
+    if layers.syscall_filter is not None:
+        layers.syscall_filter.load()
+        _expect_denial("seccomp", errno.EPERM, _try_socket)
+        held.append("seccomp")
+    return tuple(held)
+
+
+def _limit_resources(layers: Layers, limits: Limits) -> None:
+    # The resident set is code, stack and private data, nothing else, because the filter refuses
+    # shared memory and mapped files. So the data limit alone keeps the sum below `memory_mb`, as
+    # long as no task uses what the warm-up did not; the address-space limit does so more coarsely
+    # where there is no filter.
+    used_bytes = limits.memory_mb * MIB - layers.code_bytes - _STACK_BYTES
+    data_bytes = used_bytes + layers.untouched_bytes
+    grown_bytes = max(0, data_bytes - layers.data_bytes)
+    _lower(resource.RLIMIT_DATA, data_bytes)
+    _lower(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _GUARD_BYTES)
+    _lower(resource.RLIMIT_STACK, _STACK_BYTES)
+    # A second fence behind the wall clock, which the caller keeps. Threads add up.
+    _lower(resource.RLIMIT_CPU, math.ceil(limits.seconds) * (os.cpu_count() or 1) + 1)
+    _lower(resource.RLIMIT_FSIZE, 0)
+    _lower(resource.RLIMIT_CORE, 0)
+    if layers.syscall_filter is None:
+        # The filter tells threads from processes; this limit cannot, so it stops both.
+        _lower(resource.RLIMIT_NPROC, 0)
+
+
+def _lower(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (allowed, allowed))
+
+
+def _shut_file_system(abi: int) -> None:
+    """No path opens any more; from ABI 4 no TCP, from ABI 6 no signals or abstract sockets outside."""
+    from landlock import FSAccess
+    from landlock.plumbing import RulesetAttr, get_create_ruleset, get_restrict_self
+
+    class Attributes(RulesetAttr):  # type: ignore[misc]  # the package is not typed
+        """The fields that the package does not know yet; older kernels want them 0."""
+
+        _fields_ = (("handled_access_net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+    denied = Attributes(
+        FSAccess.all(), 0b11 if abi >= _NET_ABI else 0, 0b11 if abi >= _SCOPE_ABI else 0
+    )
+    ctypes.set_errno(0)  # The package takes a stale errno for a failure.
+    rules = get_create_ruleset()(ctypes.byref(denied), ctypes.sizeof(denied), 0)
+    get_restrict_self()(rules, 0)
+    os.close(rules)
+    _expect_denial("landlock", errno.EACCES, lambda: os.close(os.open("/", os.O_RDONLY)))
+
+
+def _try_socket() -> None:
+    socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
+
+
+def _expect_denial(layer: str, code: int, attempt: Callable[[], None]) -> None:
+    try:
+        attempt()
+    except OSError as error:
+        if error.errno == code:
+            return
+        msg = f"{layer} answered an attempt with {error}"
+        raise ConfinementError(msg) from error
+    msg = f"{layer} let an attempt pass"
+    raise ConfinementError(msg)
+
+
+def _landlock_abi() -> int:
+    try:
+        from landlock import LandlockError, landlock_abi_version
+    except ImportError:
+        return 0
+    ctypes.set_errno(0)
+    try:
+        return int(landlock_abi_version())
+    except LandlockError:
+        return 0
+
+
+def _syscall_filter() -> Any | None:
+    try:
+        import pyseccomp
+    except (ImportError, RuntimeError):  # The second where libseccomp itself is missing.
+        return None
+    return child_filter(pyseccomp) if "Seccomp" in _status_words() else None
+
+
+def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
+    if libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
+        msg = f"prctl {option} failed: {os.strerror(ctypes.get_errno())}"
+        raise ConfinementError(msg)
+
+
+def _status_words() -> dict[str, str]:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return {name: rest.strip() for name, _, rest in (line.partition(":") for line in lines)}
+
+
+def _status_kb() -> dict[str, int]:
+    return {
+        name: int(rest.split()[0]) for name, rest in _status_words().items() if rest.endswith(" kB")
+    }

@@ -1,0 +1,52 @@
+"""Opening a path that a stranger may have filled."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from unreel.core.failure import Failure, FailureReason
+
+# O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_KINDS: Final = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+def open_regular(path: Path) -> int | Failure:
+    """A descriptor of the regular file at `path`, for reading, or why there is none; never waits.
+
+    The last component must not be a symbolic link. The folders above it may be: they belong to
+    whoever named the path. A caller that trusts a link resolves the path first.
+    """
+    try:
+        # Asked before opening, because to open a device can already make it act.
+        wrong = _wrong_kind(path.lstat().st_mode)
+        if wrong is not None:
+            return wrong
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_said(error)}")
+    wrong = _wrong_kind(os.fstat(descriptor).st_mode)
+    if wrong is not None:
+        os.close(descriptor)
+        return wrong
+    return descriptor
+
+
+def _wrong_kind(mode: int) -> Failure | None:
+    if stat.S_ISREG(mode):
+        return None
+    kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    return Failure(FailureReason.NOT_A_FILE, f"it is {kind}")
+
+
+def _said(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -1,0 +1,138 @@
+"""Running a task on a stranger's file, in a child that can do nothing else."""
+
+import json
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from unreel.core.errors import SandboxError, UnknownNameError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.payload import Payload, TaskRunner
+from unreel.media.sandbox.call import Call, NotStartedError, Outcome
+from unreel.media.sandbox.child import PROTECTION_TASK
+from unreel.media.sandbox.limits import Limits
+from unreel.media.sandbox.opening import open_regular
+from unreel.media.sandbox.process import ZygoteProcess
+
+LAYERS: Final = ("no-new-privileges", "undumpable", "rlimits", "landlock", "seccomp")
+"""All that can stand between a child and this machine."""
+
+_KIND: Final = "media task"
+_ATTEMPTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Which layers hold on this machine, each tried by a child."""
+
+    active: frozenset[str]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Layers of `LAYERS` that this machine cannot give."""
+        return tuple(layer for layer in LAYERS if layer not in self.active)
+
+
+class Sandbox:
+    """Runs tasks, each file in a confined child of its own; a `TaskRunner` for untrusted files.
+
+    The zygote starts with the first call and again after it was lost. Calls from several threads
+    run at the same time. `close`, or leaving the context, ends all processes.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, *, tasks: str = "unreel.media.tasks:TASKS"
+    ) -> None:
+        self.limits = limits or Limits()
+        self._target = tasks
+        self._lock = threading.Lock()
+        self._zygote: ZygoteProcess | None = None
+
+    def __call__(self, task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
+        """The task's payload, or the reason why there is none."""
+        return self.run(task, path, request=request).result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def with_limits(self, limits: Limits) -> TaskRunner:
+        """The same sandbox under other limits, for a task that may take longer."""
+        return partial(_run_within, self, limits)
+
+    def run(
+        self, task: str, path: Path, *, request: Mapping[str, Any], limits: Limits | None = None
+    ) -> Outcome:
+        """Like a call, under `limits` if given, with what the child cost."""
+        file = open_regular(path)
+        if isinstance(file, Failure):
+            return Outcome(result=file)
+        try:
+            return self._run(task, file, request=request, limits=limits or self.limits)
+        finally:
+            os.close(file)
+
+    def protection(self) -> Protection:
+        """Which layers hold here, found out by a child that tries them."""
+        nothing = os.memfd_create("nothing")
+        try:
+            outcome = self._run(PROTECTION_TASK, nothing, request={}, limits=self.limits)
+        finally:
+            os.close(nothing)
+        if isinstance(outcome.result, Failure):
+            problem = f"no file can be opened safely here: {outcome.result}"
+            raise SandboxError(problem)
+        return Protection(frozenset(outcome.result.header["layers"]))
+
+    def close(self) -> None:
+        """End the zygote and every child. The next call starts a new one."""
+        with self._lock:
+            if self._zygote is not None:
+                self._zygote.end()
+            self._zygote = None
+
+    def _run(self, task: str, file: int, *, request: Mapping[str, Any], limits: Limits) -> Outcome:
+        words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
+        for _ in range(_ATTEMPTS):
+            zygote = self._live_zygote()
+            if task not in (*zygote.tasks, PROTECTION_TASK):
+                raise UnknownNameError(_KIND, task, zygote.tasks)
+            try:
+                with Call(zygote, file, words=words, limits=limits) as call:
+                    return call.outcome()
+            except NotStartedError:
+                self._forget(zygote)
+        return Outcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
+
+    def _live_zygote(self) -> ZygoteProcess:
+        with self._lock:
+            # A fork of this process must not share the zygote, which watches its own caller only.
+            if self._zygote is None or self._zygote.owner != os.getpid():
+                self._zygote = ZygoteProcess(self._target)
+                weakref.finalize(self, self._zygote.end)
+            return self._zygote
+
+    def _forget(self, lost: ZygoteProcess) -> None:
+        with self._lock:
+            if self._zygote is lost:
+                self._zygote = None
+        lost.end()
+
+
+def _run_within(
+    sandbox: Sandbox, limits: Limits, task: str, path: Path, request: Mapping[str, Any]
+) -> Payload | Failure:
+    return sandbox.run(task, path, request=request, limits=limits).result

@@ -1,0 +1,57 @@
+"""Waking up everything that a task touches while it may still be loaded.
+
+PyAV, NumPy and Pillow import parts of themselves at first use, and the C library loads parts of itself
+too. A confined child can load nothing, so the zygote does one of each beforehand, on its own clips.
+"""
+
+import io
+import pkgutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final
+
+from unreel.core.errors import MediaError
+from unreel.media.payload import Task
+
+_REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
+    "probe": ({},),
+    "frames": (
+        {"sampling": "uniform-2", "encoding": "jpeg", "longest_side": 32},
+        {"sampling": "fps-5-max-3", "encoding": "rgb24"},
+    ),
+    "sound": ({},),
+    "normalise": ({"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"},),
+}
+
+
+def warm_up(tasks: Mapping[str, Task]) -> None:
+    """Run each task of `tasks` that is known here on a clip of each container, whole and damaged."""
+    known = tasks.keys() & _REQUESTS.keys()
+    if known:
+        _import_all("av")
+    for clip in _clips() if known else ():
+        for name in known:
+            for request in _REQUESTS[name]:
+                for data in (clip, clip[: len(clip) // 2]):
+                    with suppress(MediaError):
+                        tasks[name](io.BytesIO(data), request)
+
+
+def _import_all(package: str) -> None:
+    # PyAV imports a kind of stream when a file first holds one: subtitles, data, attachments.
+    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+
+
+def _clips() -> Iterator[bytes]:
+    from unreel.media.synthesise import ClipRecipe, synthesise
+
+    small = ClipRecipe(width=64, height=64, n_frames=8, gop=4)
+    yield synthesise(replace(small, container="mp4", tone_hz=440, rotation_deg=90))
+    yield synthesise(replace(small, container="mkv", tone_hz=440))
+    yield synthesise(replace(small, container="webm", tone_hz=440))
+    yield synthesise(replace(small, container="ts"))
+    yield synthesise(replace(small, container="gif"))

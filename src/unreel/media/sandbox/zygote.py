@@ -1,0 +1,138 @@
+"""The zygote: a warm, single-threaded process that forks one child for each file.
+
+It never reads a file or a reply. A caller sends one message with four descriptors: the file, the
+request, the pipe for the reply, and a socket for this one call. On that socket the zygote says
+`STARTED`, and later how the child ended; when the caller writes there or hangs up, the child is
+killed. The end of the caller, seen as hang-up or as a new parent, ends all.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.registry import Lazy
+from unreel.media.payload import Task
+from unreel.media.sandbox.child import Ends, live
+from unreel.media.sandbox.confine import Layers, find_layers
+from unreel.media.sandbox.warm import warm_up
+
+STARTED: Final = b"started"
+LONGEST_MESSAGE: Final = 65536
+
+_CARRIED: Final = 4
+_CHECK_PARENT_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    pid: int
+    watch: int
+    """A pidfd: readable once the child has ended."""
+    call: socket.socket
+
+
+class Zygote:
+    """Forks a child for each message on `control`, until the process `caller` hangs up or ends."""
+
+    def __init__(
+        self, control: socket.socket, tasks: Mapping[str, Task], *, layers: Layers, caller: int
+    ) -> None:
+        self._control = control
+        self._tasks = tasks
+        self._layers = layers
+        self._caller = caller
+        self._by_watch: dict[int, _Child] = {}
+        self._by_call: dict[int, _Child] = {}
+        self._poll = select.poll()
+
+    def serve(self) -> None:
+        """Work until the caller is gone. Children that still run die with this process."""
+        self._poll.register(self._control, select.POLLIN)
+        # A hang-up may go unseen when a fork of the caller holds its end open, hence the question.
+        while os.getppid() == self._caller:
+            for descriptor, _ in self._poll.poll(_CHECK_PARENT_MS):
+                if descriptor == self._control.fileno():
+                    if not self._accept():
+                        return
+                elif descriptor in self._by_watch:
+                    self._report(self._by_watch[descriptor])
+                elif descriptor in self._by_call:
+                    self._kill(self._by_call[descriptor])
+
+    def _accept(self) -> bool:
+        message, carried, _, _ = socket.recv_fds(self._control, LONGEST_MESSAGE, _CARRIED)
+        try:
+            if len(carried) == _CARRIED:
+                self._fork(*carried)
+        finally:
+            for descriptor in carried:
+                os.close(descriptor)
+        return bool(message)
+
+    def _fork(self, file: int, request: int, reply: int, call: int) -> None:
+        zygote = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError:
+            return  # The caller sees the call hang up before it has started.
+        if pid == 0:
+            ends = Ends(file=file, request=request, reply=reply)
+            live(self._tasks, self._layers, ends=ends, parent=zygote)
+        child = _Child(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
+        self._by_watch[child.watch] = child
+        self._by_call[child.call.fileno()] = child
+        self._poll.register(child.watch, select.POLLIN)
+        self._poll.register(child.call, select.POLLIN)
+        _send(child.call, STARTED)
+
+    def _kill(self, child: _Child) -> None:
+        # The group, so that nothing outlives the child on a kernel where it could have forked. It
+        # exists even if the child has not run yet: whoever comes first makes it.
+        with contextlib.suppress(OSError):
+            os.setpgid(child.pid, child.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        if self._by_call.pop(child.call.fileno(), None):
+            self._poll.unregister(child.call)
+
+    def _report(self, child: _Child) -> None:
+        self._kill(child)
+        self._poll.unregister(child.watch)
+        del self._by_watch[child.watch]
+        os.close(child.watch)
+        _, status, usage = os.wait4(child.pid, 0)
+        report = {
+            "exit_code": os.waitstatus_to_exitcode(status),
+            "peak_kb": usage.ru_maxrss,
+            "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        }
+        _send(child.call, json.dumps(report).encode())
+        child.call.close()
+
+
+def main(control_descriptor: int, caller: int, target: str) -> None:
+    """Load the tasks at `target` (`module:name`), warm up, report, and serve until `caller` ends."""
+    control = socket.socket(fileno=control_descriptor)
+    try:
+        tasks: Mapping[str, Task] = Lazy(target).load()
+        warm_up(tasks)
+        layers = find_layers()
+    except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
+        _send(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
+        return
+    gc.collect()
+    gc.freeze()  # Children then share these pages instead of copying them.
+    _send(control, json.dumps({"tasks": sorted(tasks)}).encode())
+    Zygote(control, tasks, layers=layers, caller=caller).serve()
+
+
+def _send(to: socket.socket, message: bytes) -> None:
+    with contextlib.suppress(OSError):  # Whoever hung up does not want to know.
+        to.send(message)

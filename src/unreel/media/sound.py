@@ -1,0 +1,111 @@
+"""The sound of a clip in the form that listening models take."""
+
+import io
+import wave
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import BinaryIO, Final, Literal
+
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.resampler import AudioResampler
+from numpy.typing import NDArray
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import AUDIO_DECODERS, MAX_PIXELS, OpenClip, decoder_name, open_clip
+
+SAMPLE_RATE_HZ: Final = 16_000
+MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
+"""One hour, 115 MB: more than a model takes, and less than a child process may hold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sound:
+    """One channel of whole numbers from -32,768 to 32,767 at `rate_hz`."""
+
+    samples: NDArray[np.int16]
+    start_s: Fraction
+    """Presentation time of the first sample, on the clock of the frames."""
+    rate_hz: int = SAMPLE_RATE_HZ
+
+    @property
+    def duration_s(self) -> Fraction:
+        """How long it plays."""
+        return Fraction(len(self.samples), self.rate_hz)
+
+    def as_float(self) -> NDArray[np.float32]:
+        """The samples from -1 to 1."""
+        return self.samples.astype(np.float32) / np.float32(1 << 15)
+
+    def as_wav(self) -> bytes:
+        """A WAV file."""
+        out = io.BytesIO()
+        with wave.open(out, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(self.rate_hz)
+            file.writeframes(self.samples.astype("<i2").tobytes())
+        return out.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Sound({float(self.duration_s):.3f} s from {self.start_s} s, {self.rate_hz} Hz)"
+
+
+@dataclass(frozen=True, slots=True)
+class NoSound:
+    """The clip is mute: it has no sound stream, or one that holds nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoundPart:
+    """A piece of sound, one row for each sample. Every part begins where the one before it ends."""
+
+    samples: NDArray[np.int16]
+    start_s: Fraction
+    """Presentation time of the first sample of the first part."""
+
+
+def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSound:
+    """The first sound stream of the clip in `file`, as one channel at 16 kHz."""
+    parts: list[SoundPart] = []
+    n_samples = 0
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for part in sound_parts(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
+            n_samples += len(part.samples)
+            if n_samples > MAX_SAMPLES:
+                detail = f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s"
+                raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+            parts.append(part)
+    if not n_samples:
+        return NoSound()
+    return Sound(np.concatenate([part.samples[:, 0] for part in parts]), parts[0].start_s)
+
+
+def sound_parts(
+    clip: OpenClip, *, rate_hz: int, layout: Literal["mono", "stereo"]
+) -> Iterator[SoundPart]:
+    """The first sound stream of `clip` at `rate_hz`, piece by piece; nothing for a mute clip."""
+    start_s: Fraction | None = None
+    resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
+    for frame in chain(_decoded(clip), (None,)):
+        if start_s is None:
+            if frame is None:
+                return
+            start_s = (frame.pts or 0) * (frame.time_base or Fraction(0))
+        for piece in resampler.resample(frame):
+            flat = piece.to_ndarray().astype(np.int16, copy=False)
+            yield SoundPart(flat.reshape(piece.samples, -1), start_s)
+
+
+def _decoded(clip: OpenClip) -> Iterator[AudioFrame]:
+    streams = clip.container.streams.audio
+    if not streams:
+        return
+    decoder = decoder_name(streams[0])
+    if decoder not in AUDIO_DECODERS:
+        detail = f"audio codec {decoder!r} is not on the list"
+        raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))
+    yield from clip.container.decode(streams[0])

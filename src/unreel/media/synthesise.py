@@ -1,0 +1,131 @@
+"""Makes small clips for tests, documents and samples: the same bytes for the same recipe."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.errors import InvalidValueError
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.scene import Scene
+
+Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipRecipe:
+    """A clip to make: what is in it, and how it is stored."""
+
+    container: Container = "mp4"
+    width: int = 192
+    """As shown, after the turn."""
+    height: int = 128
+    rate: Fraction = Fraction(24)
+    n_frames: int = 48
+    instants_s: tuple[Fraction, ...] = ()
+    """When each frame appears, for a variable rate; empty for the constant one. The container
+    rounds: mp4 and ts to 1/90,000 s, mkv and webm to 1/1,000 s, gif to 1/100 s."""
+    gop: int = 12
+    """Frames from one key frame to the next."""
+    b_frames: int = 2
+    """Frames in a row that are stored out of order; of H.264 only (mp4, mkv, ts)."""
+    tone_hz: int | None = None
+    rotation_deg: Literal[0, 90, 180, 270] = 0
+    """Clockwise turn that a player must apply to see the scene upright; mp4 and mkv only."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        way = _WAYS[self.container]
+        if self.tone_hz is not None and way.sound_codec is None:
+            msg = f"{self.container} holds no sound. Leave tone_hz out"
+            raise InvalidValueError(msg)
+        if self.rotation_deg and not way.turns:
+            msg = f"{self.container} keeps no rotation. Use mp4 or mkv"
+            raise InvalidValueError(msg)
+        if self.instants_s and len(self.instants_s) != self.n_frames:
+            msg = f"{len(self.instants_s)} instants for {self.n_frames} frames. Give one for each"
+            raise InvalidValueError(msg)
+        if self.n_frames < 1 or self.rate <= 0:
+            msg = "a clip needs a frame and a rate. Give n_frames and rate above 0"
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How one container is written."""
+
+    muxer: str
+    codec: str
+    sound_codec: str | None
+    turns: bool
+    pixel_format: str = "yuv420p"
+
+
+_WAYS: Final[dict[Container, _Way]] = {
+    "mp4": _Way("mp4", "libx264", "aac", turns=True),
+    "mkv": _Way("matroska", "libx264", "aac", turns=True),
+    "webm": _Way("webm", "libvpx-vp9", "libopus", turns=False),
+    "gif": _Way("gif", "gif", None, turns=False, pixel_format="rgb8"),
+    "ts": _Way("mpegts", "libx264", "aac", turns=False),
+}
+_FINE: Final = Fraction(1, 90_000)
+
+
+def synthesise(recipe: ClipRecipe) -> bytes:
+    """The file that `recipe` describes; `scene.read_index` reads the index off any frame."""
+    way = _WAYS[recipe.container]
+    sound = None
+    if recipe.tone_hz is not None and way.sound_codec is not None:
+        sound = SoundTrack(codec=way.sound_codec, channels=1)
+    scene = Scene(recipe.width, recipe.height, recipe.seed)
+    with ClipWriter(way.muxer, _video_track(recipe, way), sound=sound) as writer:
+        for index, tick in enumerate(_ticks(recipe)):
+            upright = scene.draw(index)
+            # np.rot90 turns anticlockwise: the player's turn undoes it.
+            writer.add_picture(np.rot90(upright, recipe.rotation_deg // 90).copy(), tick=tick)
+            if recipe.tone_hz is not None:
+                writer.add_sound(_tone(recipe, index))
+        return writer.finish()
+
+
+def _video_track(recipe: ClipRecipe, way: _Way) -> VideoTrack:
+    lying = recipe.rotation_deg % 180
+    return VideoTrack(
+        codec=way.codec,
+        width=recipe.height if lying else recipe.width,
+        height=recipe.width if lying else recipe.height,
+        rate=recipe.rate,
+        time_base=_FINE if recipe.instants_s else 1 / recipe.rate,
+        pixel_format=way.pixel_format,
+        options=_options(recipe, way),
+        stored_turn_deg=recipe.rotation_deg,
+    )
+
+
+def _options(recipe: ClipRecipe, way: _Way) -> dict[str, str]:
+    group = {"g": str(recipe.gop)}
+    match way.codec:
+        case "libx264":
+            x264 = {"bf": str(recipe.b_frames), "crf": "20", "preset": "veryfast"}
+            # A scene change would add a key frame, and a run of still frames would drop B-frames.
+            return group | x264 | {"sc_threshold": "0", "b_strategy": "0"}
+        case "libvpx-vp9":
+            return group | {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "8"}
+        case _:
+            return {}
+
+
+def _ticks(recipe: ClipRecipe) -> list[int]:
+    if recipe.instants_s:
+        return [round(instant / _FINE) for instant in recipe.instants_s]
+    return list(range(recipe.n_frames))
+
+
+def _tone(recipe: ClipRecipe, index: int) -> NDArray[np.int16]:
+    """The samples that belong to frame `index` at the constant rate."""
+    first, last = (int(i / recipe.rate * SOUND_RATE_HZ) for i in (index, index + 1))
+    phase = 2 * np.pi * (recipe.tone_hz or 0) / SOUND_RATE_HZ * np.arange(first, last)
+    samples: NDArray[np.int16] = np.rint(8_000 * np.sin(phase)).astype(np.int16)
+    return samples.reshape(-1, 1)

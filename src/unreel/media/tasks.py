@@ -1,0 +1,100 @@
+"""The work that can be asked of one opened file. Runs in this process or in a confined child."""
+
+from collections.abc import Mapping
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.decode import Rgb, decode_frames
+from unreel.media.normalise import NormalForm
+from unreel.media.normalise import normalise as normalise_clip
+from unreel.media.payload import Payload, Task
+from unreel.media.picture import encode_jpeg, fit_longest
+from unreel.media.probe import probe as probe_clip
+from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.sound import NoSound, read_sound
+from unreel.media.timeline import read_timeline
+from unreel.media.wire import (
+    FramesRequest,
+    NormaliseRequest,
+    ProbeRequest,
+    SoundRequest,
+    facts_header,
+    read_request,
+    write_exact,
+)
+
+MAX_FRAMES_BYTES: Final = 256 << 20
+"""Most bytes that the frames of one clip may take together, once encoded."""
+
+
+def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """The facts of the clip."""
+    asked = read_request(ProbeRequest, request)
+    return Payload(facts_header(probe_clip(file, max_pixels=asked.max_pixels)))
+
+
+def frames(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """The frames that a sampling takes, one blob each."""
+    asked = read_request(FramesRequest, request)
+    sampling = parse_plan(asked.sampling)
+    timeline = read_timeline(file, max_pixels=asked.max_pixels)
+    plan = plan_frames(sampling, timeline)
+    listed: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+    room = MAX_FRAMES_BYTES
+    for frame in decode_frames(file, timeline, indices=plan.indices, max_pixels=asked.max_pixels):
+        rgb = fit_longest(frame.rgb, asked.longest_side)
+        blobs.append(_encode(rgb, asked))
+        room -= len(blobs[-1])
+        if room < 0:
+            detail = f"the {len(plan.indices)} frames take more than {MAX_FRAMES_BYTES} bytes"
+            raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, detail))
+        height, width, _ = rgb.shape
+        at_s = write_exact(frame.at_s)
+        listed.append({"index": frame.index, "at_s": at_s, "width": width, "height": height})
+    header = {
+        "sampling": plan.sampling,
+        "encoding": asked.encoding,
+        "n_clip_frames": timeline.n_frames,
+        "frames": listed,
+    }
+    return Payload(header, tuple(blobs))
+
+
+def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """The sound of the clip as 16-bit little-endian samples; no blob for a mute clip."""
+    asked = read_request(SoundRequest, request)
+    heard = read_sound(file, max_pixels=asked.max_pixels)
+    if isinstance(heard, NoSound):
+        return Payload({"sound": None})
+    described = {
+        "rate_hz": heard.rate_hz,
+        "start_s": write_exact(heard.start_s),
+        "n_samples": len(heard.samples),
+    }
+    return Payload({"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),))
+
+
+def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """The clip in a normal form, as an mp4 file."""
+    asked = read_request(NormaliseRequest, request)
+    form = NormalForm(**{name: value for name, value in asked if name != "max_pixels"})
+    data = normalise_clip(file, form, max_pixels=asked.max_pixels)
+    return Payload({"size_bytes": len(data)}, (data,))
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    "probe": probe,
+    "frames": frames,
+    "sound": sound,
+    "normalise": normalise,
+}
+
+
+def _encode(rgb: Rgb, asked: FramesRequest) -> bytes:
+    if asked.encoding == "jpeg":
+        return encode_jpeg(rgb, quality=asked.quality)
+    return np.ascontiguousarray(rgb).tobytes()

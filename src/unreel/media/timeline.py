@@ -1,0 +1,244 @@
+"""When every frame of a clip is shown, read from its packets: no picture is decoded for it.
+
+The one exception is a clip that was cut in the middle of a group of pictures: its first packets
+lean on frames that were cut away and never show. Only the decoder knows how many, so its first
+frame is asked.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO, Final, Self
+
+from av.stream import Stream
+from av.video.frame import VideoFrame
+
+from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import OpenClip, decoder_name, open_clip
+
+if TYPE_CHECKING:
+    from av.packet import Packet  # generic for the type checker only
+
+MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
+"""Ten hours at 60 frames and 50 sound packets a second: a bound on hostile files, not on people."""
+
+_VP8_SHOWN: Final = 0x10
+_REORDERED: Final = frozenset({"h264", "hevc"})
+"""Decoders for which FFmpeg cannot work out the times that AVI does not keep; for MPEG-4 it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The frames of a clip in the order in which they are shown, at exact times."""
+
+    time_base: Fraction
+    """Seconds per tick."""
+    ticks: tuple[int, ...]
+    """When each frame appears."""
+    last_ticks: int
+    """How long the last frame stays."""
+    keys: tuple[int, ...]
+    """Indices of the frames from which decoding can begin."""
+    declared_rate: Fraction
+    """Frames per second as the container's header has it. Other tools sample by it."""
+    declared_s: Fraction
+    """Length of the video stream as the container's header has it. Other tools sample by it."""
+
+    def __post_init__(self) -> None:
+        if not self.ticks or self.last_ticks < 1 or self.time_base <= 0 or self.declared_rate <= 0:
+            msg = "a timeline needs frames, a time base, a rate and a lasting end. Check them"
+            raise InvalidValueError(msg)
+        if any(now > after for now, after in pairwise(self.ticks)):
+            msg = "the ticks of a timeline must not fall. Sort them"
+            raise InvalidValueError(msg)
+
+    @classmethod
+    def at_rate(cls, rate: Fraction, *, n_frames: int) -> Self:
+        """`n_frames` at a constant rate from 0 on, of which only the first is a key frame."""
+        return cls(
+            time_base=1 / rate,
+            ticks=tuple(range(n_frames)),
+            last_ticks=1,
+            keys=(0,),
+            declared_rate=rate,
+            declared_s=n_frames / rate,
+        )
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames are shown."""
+        return len(self.ticks)
+
+    @property
+    def first_at_s(self) -> Fraction:
+        """When the first frame appears."""
+        return self.at_s(0)
+
+    @property
+    def duration_s(self) -> Fraction:
+        """From the first frame's start to the last frame's end."""
+        return (self.ticks[-1] + self.last_ticks - self.ticks[0]) * self.time_base
+
+    def at_s(self, index: int) -> Fraction:
+        """When frame `index` appears."""
+        return self.ticks[index] * self.time_base
+
+    def shown_at(self, instant_s: Fraction) -> int:
+        """Index of the frame on the screen at `instant_s`; the first one before the clip begins."""
+        return max(0, bisect_right(self.ticks, instant_s / self.time_base) - 1)
+
+    def key_before(self, index: int) -> int:
+        """Index of the last key frame that is not after frame `index`; 0 where there is none."""
+        place = bisect_right(self.keys, index)
+        return self.keys[place - 1] if place else 0
+
+
+@dataclass(slots=True)
+class Packets:
+    """What one walk over the packets gathered. Ticks are of each stream's own time base."""
+
+    shown: "array[int]" = field(default_factory=lambda: array("q"))
+    key_ticks: list[int] = field(default_factory=list)
+    latest: int | None = None
+    latest_lasts: int = 0
+    sound_ticks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """First and last instant of each sound stream, by the stream's index."""
+
+    def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
+        """Note when `packet` shows, if it ever does."""
+        if packet.is_discard or _is_hidden(packet, decoder=decoder):
+            return
+        if packet.pts is None:
+            raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
+        self.shown.append(packet.pts)
+        if packet.is_keyframe:
+            self.key_ticks.append(packet.pts)
+        if self.latest is None or packet.pts >= self.latest:
+            self.latest, self.latest_lasts = packet.pts, packet.duration or 0
+
+    def add_sound(self, packet: "Packet[Stream]") -> None:
+        """Widen the span of the packet's stream."""
+        if packet.is_discard or packet.pts is None:
+            return
+        ends = packet.pts + (packet.duration or 0)
+        first, last = self.sound_ticks.get(packet.stream_index, (packet.pts, ends))
+        self.sound_ticks[packet.stream_index] = (min(first, packet.pts), max(last, ends))
+
+
+def read_timeline(file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS) -> Timeline:
+    """When every frame of the clip in `file` is shown."""
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        packets = walk_packets(clip, (clip.stream,), max_packets=max_packets)
+        declared = declared_pace(clip)
+        time_base = stream_time_base(clip.stream)
+    first = None
+    if packets.key_ticks and min(packets.shown) < packets.key_ticks[0]:
+        first = read_first_frame(file, max_pixels=max_pixels).pts
+    return build_timeline(packets, time_base=time_base, declared=declared, first_tick=first)
+
+
+def read_first_frame(file: BinaryIO, *, max_pixels: int) -> VideoFrame:
+    """The first picture that the decoder gives out."""
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for frame in clip.container.decode(clip.stream):
+            return frame
+    raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream gives no frame"))
+
+
+def walk_packets(clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int) -> Packets:
+    """The times of all packets of `streams`, in one pass."""
+    packets = Packets()
+    decoder = decoder_name(clip.stream)
+    if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
+        detail = "AVI keeps no times for frames that are stored out of order"
+        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+    for count, packet in enumerate(clip.container.demux(*streams)):
+        if count >= max_packets:
+            detail = f"the clip has more than {max_packets} packets"
+            raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        if not packet.size:
+            continue
+        if packet.stream_index == clip.stream.index:
+            packets.add_picture(packet, decoder=decoder)
+        else:
+            packets.add_sound(packet)
+    if not packets.shown:
+        raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream holds no frame"))
+    return packets
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPace:
+    """What the header says of the video stream's rates and length, if anything."""
+
+    average_rate: Fraction | None
+    nominal_rate: Fraction | None
+    duration_s: Fraction | None
+
+
+def declared_pace(clip: OpenClip) -> DeclaredPace:
+    """The rates and the length that the header of `clip` claims."""
+    stream = clip.stream
+    length = stream.duration * stream_time_base(stream) if stream.duration else None
+    if length is None and clip.container.duration:
+        length = Fraction(clip.container.duration, 1_000_000)
+    return DeclaredPace(
+        _positive(stream.average_rate), _positive(stream.guessed_rate), _positive(length)
+    )
+
+
+def stream_time_base(stream: Stream) -> Fraction:
+    """Seconds per tick of `stream`."""
+    time_base = _positive(stream.time_base)
+    if time_base is None:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
+    return time_base
+
+
+def _positive(claim: Fraction | None) -> Fraction | None:
+    return claim if claim is not None and claim > 0 else None
+
+
+def build_timeline(
+    packets: Packets, *, time_base: Fraction, declared: DeclaredPace, first_tick: int | None
+) -> Timeline:
+    """The timeline of `packets`, without those that would show before `first_tick`."""
+    ticks = tuple(sorted(packets.shown))
+    if first_tick is not None:
+        ticks = ticks[bisect_left(ticks, first_tick) :]
+    if not ticks:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, "no packet fits the first frame"))
+    last = _last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
+    span_s = (ticks[-1] + last - ticks[0]) * time_base
+    return Timeline(
+        time_base=time_base,
+        ticks=ticks,
+        last_ticks=last,
+        keys=_indices(ticks, packets.key_ticks),
+        declared_rate=declared.average_rate or len(ticks) / span_s,
+        declared_s=declared.duration_s or span_s,
+    )
+
+
+def _last_ticks(
+    packets: Packets, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredPace
+) -> int:
+    if packets.latest_lasts > 0:
+        return packets.latest_lasts
+    if len(ticks) > 1 and ticks[-1] > ticks[-2]:
+        return ticks[-1] - ticks[-2]
+    if declared.average_rate:
+        return max(1, round(1 / declared.average_rate / time_base))
+    return 1
+
+
+def _indices(ticks: tuple[int, ...], key_ticks: list[int]) -> tuple[int, ...]:
+    return tuple(bisect_left(ticks, tick) for tick in sorted(set(key_ticks)) if tick >= ticks[0])
+
+
+def _is_hidden(packet: "Packet[Stream]", *, decoder: str) -> bool:
+    """True for a reference picture of VP8 that never shows; VP9 packs its own into others."""
+    return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

@@ -1,0 +1,192 @@
+"""The shape of requests to tasks and of the headers that come back, checked to the last field.
+
+A header may come from a child that a hostile file has taken over: numbers are bounded, texts are
+short, unknown fields are refused. Exact times travel as "30000/1001".
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+from unreel.media.container import MAX_PIXELS
+from unreel.media.picture import JPEG_QUALITY
+
+_EXACT: Final = re.compile(r"(-?[0-9]{1,40})/([1-9][0-9]{0,39})")
+
+
+def write_exact(value: Fraction) -> str:
+    """`value` as "numerator/denominator"."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _read_exact(value: object) -> Fraction:
+    found = _EXACT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        msg = 'expected a text such as "30000/1001"'
+        raise ValueError(msg)
+    return Fraction(int(found[1]), int(found[2]))
+
+
+Exact = Annotated[Fraction, BeforeValidator(_read_exact)]
+Positive = Annotated[Exact, Field(gt=0)]
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.,-]{1,64}$")]
+Side = Annotated[int, Field(ge=1, le=1 << 16)]
+Count = Annotated[int, Field(ge=0, le=1 << 40)]
+
+
+class Wire(BaseModel):
+    """Strict, closed and unchangeable."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ProbeRequest(Wire):
+    """`probe`: the facts of a clip."""
+
+    max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
+
+
+class FramesRequest(ProbeRequest):
+    """`frames`: which frames, and in which form."""
+
+    sampling: str
+    encoding: Literal["jpeg", "rgb24"] = "jpeg"
+    quality: Annotated[int, Field(ge=1, le=95)] = JPEG_QUALITY
+    longest_side: Side | None = None
+
+
+class SoundRequest(ProbeRequest):
+    """`sound`: the sound of a clip."""
+
+
+class NormaliseRequest(ProbeRequest):
+    """`normalise`: the fields of a `NormalForm`."""
+
+    width: int
+    height: int
+    rate: Exact
+    crf: int
+    sound: Literal["dropped", "kept"]
+
+
+class _VideoHeader(Wire):
+    codec: Word
+    pixel_format: Word
+    width: Side
+    height: Side
+    rotation_deg: Literal[0, 90, 180, 270]
+    n_frames: Annotated[Count, Field(ge=1)]
+    average_rate: Positive
+    variable_rate: bool
+    first_at_s: Exact
+    duration_s: Positive
+
+
+class _AudioHeader(Wire):
+    codec: Word
+    sample_rate_hz: Count
+    channels: Count
+    duration_s: Exact
+
+
+class _ClipHeader(Wire):
+    container: Word
+    size_bytes: Count
+    video: _VideoHeader
+    audio: Annotated[list[_AudioHeader], Field(max_length=1024)]
+
+
+class ProbeHeader(Wire):
+    """What `probe` sends back."""
+
+    facts: _ClipHeader
+
+    def as_facts(self) -> ClipFacts:
+        """The facts as a value."""
+        return ClipFacts(
+            container=self.facts.container,
+            size_bytes=self.facts.size_bytes,
+            video=VideoFacts(**dict(self.facts.video)),
+            audio=tuple(AudioFacts(**dict(stream)) for stream in self.facts.audio),
+        )
+
+
+class FrameHeader(Wire):
+    """One frame; its bytes are the blob at the same place."""
+
+    index: Count
+    at_s: Exact
+    width: Side
+    height: Side
+
+
+class FramesHeader(Wire):
+    """What `frames` sends back."""
+
+    sampling: str
+    encoding: Literal["jpeg", "rgb24"]
+    n_clip_frames: Count
+    frames: Annotated[list[FrameHeader], Field(min_length=1)]
+
+
+class _SoundHeader(Wire):
+    rate_hz: Annotated[int, Field(ge=1, le=1 << 20)]
+    start_s: Exact
+    n_samples: Annotated[Count, Field(ge=1)]
+
+
+class SoundHeader(Wire):
+    """What `sound` sends back: nothing for a mute clip."""
+
+    sound: _SoundHeader | None
+
+
+class NormaliseHeader(Wire):
+    """What `normalise` sends back."""
+
+    size_bytes: Count
+
+
+def facts_header(facts: ClipFacts) -> dict[str, Any]:
+    """The header that `ProbeHeader` reads."""
+    return {"facts": _plain(asdict(facts))}
+
+
+Request = TypeVar("Request", bound=Wire)
+
+
+def read_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
+    """`request` in its `shape`; the error names the first field that does not fit."""
+    try:
+        return shape.model_validate(dict(request))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "request"
+        problem = f"{first['msg']}, got {first['input']!r:.80}"
+        remedy = f"Known fields: {', '.join(shape.model_fields)}"
+        raise InvalidSettingError(field, problem, remedy) from error
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Fraction():
+            return write_exact(value)
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value

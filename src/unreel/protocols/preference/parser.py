@@ -1,0 +1,66 @@
+"""From an answer's text to a `PreferenceVerdict`."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.protocol import Reading
+from unreel.protocols.text import SHORT, after_thinking, first_read, is_no_answer, tagged, unparsed
+
+_POSITIONS: Final = {
+    "1": Position.FIRST,
+    "first": Position.FIRST,
+    "2": Position.SECOND,
+    "second": Position.SECOND,
+}
+_PLAIN: Final = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
+# Such as (1), Answer: 1, Video 1, the first video, or: The first video is real.
+_LOOSE: Final = re.compile(
+    r"[\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
+    r"(?:(?:the\s{1,3})?(?:video\s{0,3})?(?P<said>1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
+    r"(?:\s{1,3}(?:is|looks|appears|seems)(?:\s{1,3}(?:the|to\s{1,3}be))?\s{1,3}real(?:\s{1,3}(?:video|clip|one))?)?"
+    r"[\"'*)\].!\s]{0,5}",
+    re.IGNORECASE | re.ASCII,
+)
+# "1. Its motion ..." and "1: ..." answer first and explain then; "2 errors" does not.
+_LEADING: Final = re.compile(
+    r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
+)
+_EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
+
+
+def parse(text: str, reading: Reading) -> PreferenceVerdict:
+    """Which clip the answer calls real: 1 is the first, 2 the second, as they were shown.
+
+    `strict` wants the digit and nothing else after a closed thought. `lenient` also takes the last
+    `<answer>`, "Video 1", "the first video is real", and a digit that opens an explanation in which
+    the other digit does not stand. A refusal or an error message is no answer.
+    """
+    return PreferenceVerdict(real=first_read(_positions(text, reading)))
+
+
+def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
+    body = after_thinking(text).strip()
+    yield _position(body, _PLAIN)
+    if reading.mode == "lenient":
+        for piece in reversed(tagged(text, "answer", "lenient")):
+            yield _position(piece, _LOOSE)
+        yield _position(body, _LOOSE)
+        yield _leading(body)
+
+
+def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
+    found = form.fullmatch(piece) if len(piece) <= SHORT else None
+    if found:
+        return _POSITIONS[found["said"].lower()]
+    return unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
+
+
+def _leading(body: str) -> Position | Unparsed:
+    found = _LEADING.match(body)
+    if found is None or is_no_answer(body):
+        return unparsed(UnparsedReason.MISSING, body)
+    if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
+        return unparsed(UnparsedReason.AMBIGUOUS, body)
+    return _POSITIONS[found["said"]]

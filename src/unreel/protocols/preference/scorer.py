@@ -1,0 +1,99 @@
+"""From judged pairs to the scorecard of `preference`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Coverage, Metric, Scorecard
+from unreel.core.failure import Failure
+from unreel.core.judgement import Pair
+from unreel.core.question import Instrument
+from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
+from unreel.protocols.measure import (
+    Part,
+    count_failures,
+    count_unparsed,
+    sum_percent,
+)
+from unreel.protocols.protocol import Row
+
+INSTRUMENT: Final = Instrument("preference", 1)
+
+PreferenceRow = Row[Position, PreferenceVerdict]
+
+
+def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
+    """Accuracy in percent over both orders of showing, and how far the order decides the answer.
+
+    - `accuracy` is the mean of `real-first-accuracy` and `real-second-accuracy`, so that an unequal
+      number of orders gives nobody an advantage; `pooled` weighs all pairs alike.
+    - These count valid answers only. `pooled-all-pairs` counts every pair that was asked about: a pair
+      with an unreadable answer, or whose question failed, was not judged rightly.
+    - `position-bias` is half of the difference of the two orders' accuracies: 0 when the order does not
+      matter, 50 when the first clip is always called real, -50 when it is always the second.
+
+    Pairs that share their real clip are drawn together for every interval.
+    """
+    answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
+    valid = [row for row in rows if _said(row)]
+    n_valid, n_answered = len(valid), len(answers)
+    return Scorecard(
+        instrument=INSTRUMENT,
+        n_questions=len(rows),
+        n_answered=n_answered,
+        metrics=(
+            *_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
+            Metric(
+                name="pooled-all-pairs",
+                value=sum_percent([_pooled(rows)], clips=_real_clips(rows), seed=seed),
+                coverage=Coverage(parsed=n_valid, asked=len(rows)),
+            ),
+        ),
+        failures=count_failures(rows),
+        unparsed=count_unparsed(("real", verdict.real) for verdict in answers),
+    )
+
+
+def _metrics(valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int) -> Iterator[Metric]:
+    figures = {
+        "accuracy": [_order(valid, Position.FIRST, 1 / 2), _order(valid, Position.SECOND, 1 / 2)],
+        "pooled": [_pooled(valid)],
+        "real-first-accuracy": [_order(valid, Position.FIRST, 1)],
+        "real-second-accuracy": [_order(valid, Position.SECOND, 1)],
+        "position-bias": [
+            _order(valid, Position.FIRST, 1 / 2),
+            _order(valid, Position.SECOND, -1 / 2),
+        ],
+    }
+    clips = _real_clips(valid)
+    for name, parts in figures.items():
+        value = sum_percent(parts, clips=clips, seed=seed)
+        yield Metric(name=name, value=value, coverage=coverage)
+
+
+def _pooled(rows: Sequence[PreferenceRow]) -> Part:
+    return Part("pairs", 1, [float(_said(row) is row.truth) for row in rows])
+
+
+def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> Part:
+    right = [float(_said(row) is real) if row.truth is real else None for row in rows]
+    return Part(f"pairs with the real clip {real.value}", factor, right)
+
+
+def _said(row: PreferenceRow) -> Position | None:
+    if isinstance(row.outcome, Failure) or isinstance(row.outcome.real, Unparsed):
+        return None
+    return row.outcome.real
+
+
+def _real_clips(rows: Sequence[PreferenceRow]) -> list[str]:
+    return [_real_clip(row) for row in rows]
+
+
+def _real_clip(row: PreferenceRow) -> str:
+    if not isinstance(row.subject, Pair):
+        msg = (
+            f"a preference is asked about a pair, got the clip {row.subject}. Use `reality` for it"
+        )
+        raise InvalidValueError(msg)
+    return row.subject.first if row.truth is Position.FIRST else row.subject.second

@@ -1,0 +1,98 @@
+"""What every instrument offers: prompts, a parser and a scorer, found by name."""
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from unreel.core.clip import ClipId
+from unreel.core.errors import UnknownNameError
+from unreel.core.estimate import Scorecard
+from unreel.core.failure import Failure
+from unreel.core.judgement import Pair
+from unreel.core.question import Instrument
+from unreel.core.registry import Lazy, Registry
+from unreel.protocols.space import BoxSpace
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+Mode = Literal["strict", "lenient"]
+"""`strict` reads the form that was asked for; `lenient` reads that, or else its usual variations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A text put to a reviewer. A changed word is a changed measurement: it needs a new version."""
+
+    text: str
+    source: str
+    """The paper that prints it, or the one that describes it."""
+    wording: Literal["paper", "derived", "ours"] = "paper"
+    """`paper`: quoted; `derived`: quoted with sentences left out or swapped; `ours`: described there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How an answer is to be read: all that its text does not say itself."""
+
+    mode: Mode = "strict"
+    prompt: str = "paper"
+    """Name of the variant that was asked: it decides which form the answer should have."""
+    space: BoxSpace | None = None
+    """The space of the boxes: `trace` needs it, the other instruments have no boxes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Generic[T, V]):
+    """One question that was put: its subject, the truth, and what came back."""
+
+    subject: ClipId | Pair
+    truth: T
+    outcome: V | Failure
+    text_score: float | None = None
+    """How well the answer's words match the truth's, at most 1: from a judge in `trace`, a cosine of
+    sentence embeddings in `realism`. `None` when nobody compared them, which is never 0."""
+
+
+class Scorer(typing.Protocol[T, V]):
+    """Turns rows into a scorecard; the same rows and seed give the same card."""
+
+    def __call__(self, rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
+        """Score `rows`; failures are counted and never taken for answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol(Generic[T, V]):
+    """An instrument: what is asked, how the answer is read, and what the answers are worth."""
+
+    instrument: Instrument
+    prompts: Mapping[str, Prompt]
+    parse: Callable[[str, Reading], V]
+    """Reads any text without raising; what the text does not hold is `Unparsed`."""
+    score: Scorer[T, V]
+
+    def prompt(self, variant: str) -> Prompt:
+        """The prompt of that name."""
+        if variant not in self.prompts:
+            kind = f"{self.instrument.protocol} prompt"
+            raise UnknownNameError(kind, variant, sorted(self.prompts))
+        return self.prompts[variant]
+
+
+PROTOCOLS: Final = Registry(
+    "protocol",
+    {
+        "trace": Lazy("unreel.protocols.trace:TRACE"),
+        "realism": Lazy("unreel.protocols.realism:REALISM"),
+        "reality": Lazy("unreel.protocols.reality:REALITY"),
+        "preference": Lazy("unreel.protocols.preference:PREFERENCE"),
+    },
+)
+
+
+def protocol(name: str) -> Protocol[Any, Any]:
+    """The instrument of that name at its current version."""
+    found: Protocol[Any, Any] = PROTOCOLS.load(name)
+    return found

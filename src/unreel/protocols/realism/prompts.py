@@ -1,0 +1,80 @@
+"""The questions of `realism`: with or without reasons, answered by an integer or by a word."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from unreel.protocols.protocol import Prompt
+
+SOURCE: Final = "VideoRealBench, CVPR 2026"
+TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
+"""The verbal form of the scores 1 to 5, in order."""
+
+_TASK: Final = (
+    "You are video authority evaluation expert in physics and video content analysis, carefully "
+    "observe all frames of the provided video and evaluate whether its content strictly adheres to "
+    "universal physical laws (including but not limited to mechanics, gravity, motion dynamics, "
+    "material properties, and spatial logic).\n"
+)
+_INTEGERS: Final = (
+    "Rate the video using only one of the following five integer (do not use any other expressions "
+    "or modify the score term):\n"
+    "1(Bad): The video contains unbearable errors occupying large proportion of the video, "
+    "constituting severe violations of fundamental realism principles.\n"
+    "2(Poor): The video contains significant errors occupying significant proportion of the video, "
+    "demonstrating conspicuous anomalies.\n"
+    "3(Normal): The video contains noticeable errors occupying a portion of the video, partially "
+    "realistic with some inconsistencies.\n"
+    "4(Good):The video contains only one or two minor errors, the whole video is mostly realistic "
+    "and natural.\n"
+    "5(Excellent): The whole video is fully realistic and flawless.\n"
+)
+_STRUCTURE: Final = (
+    "Show your thought process within <think> </think> following the Response Structure:\n"
+    "Problem Description:[Describe the unrealistic elements in the video]\n"
+    "Standard Adherence:[Use language specific to the score criteria to explain how these issues "
+    "align with the scoring standards].\n"
+    "Finally, provide the final score within <answer> </answer>."
+)
+_THOUGHT: Final = (
+    "Show your thought process within <think> </think>.\n"
+    "Finally, provide the final score within <answer> </answer>."
+)
+_SCORE: Final = "Provide the final score within <answer> </answer>."
+
+
+def _in_words(integers: str) -> str:
+    text = integers.replace("five integer", "five terms")
+    for score, term in enumerate(TERMS, start=1):
+        text = text.replace(f"{score}({term}):", f"{term}:")
+    return text
+
+
+_ENDINGS: Final = {"paper": _STRUCTURE, "no-structure": _THOUGHT, "score-only": _SCORE}
+VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
+"""Variants answered by a word of `TERMS`; the others are answered by an integer."""
+
+PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
+    {
+        **{
+            name: Prompt(
+                text=_TASK + _INTEGERS + ending,
+                source=SOURCE,
+                wording="paper" if name == "paper" else "derived",
+            )
+            for name, ending in _ENDINGS.items()
+        },
+        **{
+            f"{name}-verbal": Prompt(
+                text=_TASK + _in_words(_INTEGERS) + ending, source=SOURCE, wording="derived"
+            )
+            for name, ending in _ENDINGS.items()
+        },
+    }
+)
+
+
+def target(*, score: int, problem: str, adherence: str) -> str:
+    """The answer to train towards: reasons, then the score, in the form that `paper` asks for."""
+    thought = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
+    return f"<think>{thought}</think>\n<answer>{score}</answer>"

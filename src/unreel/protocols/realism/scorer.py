@@ -1,0 +1,83 @@
+"""From rated clips to the scorecard of `realism`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.judgement import Rating
+from unreel.core.question import Instrument
+from unreel.core.verdict import RealismVerdict, Unparsed
+from unreel.protocols.measure import count_failures, count_unparsed
+from unreel.protocols.protocol import Row
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.correlation import plcc, srocc
+from unreel.stats.ordering import pair_consistency
+
+INSTRUMENT: Final = Instrument("realism", 1)
+MIDDLE: Final = 3
+"""The score that `-impute-3` puts in the place of one that could not be read."""
+
+RealismRow = Row[Rating, RealismVerdict]
+Answered = tuple[RealismRow, RealismVerdict]
+_FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
+    ("plcc", plcc),
+    ("srocc", srocc),
+    ("pcr", pair_consistency),
+)
+
+
+def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
+    """PLCC, SROCC, PCR and STS against people's ratings, as the paper prints them: at most 1.
+
+    - A row counts when its question was answered. A failure enters no figure, only `failures`.
+    - A score that could not be read is left out of `plcc`, `srocc` and `pcr`, and is taken for 3 in
+      their `-impute-3` variants. Failures are never imputed.
+    - `sts` is the mean of the similarities that the rows carry in `text_score`, over answers that give
+      a reason to clips whose rating has one. An answer without reasons is left out and counted; without
+      any similarity `sts` is unmeasured.
+    """
+    answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
+    return Scorecard(
+        instrument=INSTRUMENT,
+        n_questions=len(rows),
+        n_answered=len(answered),
+        metrics=(*_score_metrics(answered, seed=seed), _sts(answered, seed=seed)),
+        failures=count_failures(rows),
+        unparsed=count_unparsed(part for _, verdict in answered for part in _parts(verdict)),
+    )
+
+
+def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
+    read = [pair for pair in answered if not isinstance(pair[1].score, Unparsed)]
+    coverage = Coverage(parsed=len(read), asked=len(answered))
+    for suffix, pairs in (("", read), ("-impute-3", answered)):
+        human = [row.truth.score for row, _ in pairs]
+        given = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
+        clips = [str(row.subject) for row, _ in pairs]
+        for name, figure in _FIGURES:
+            value = figure(human, given, seed=seed, clusters=clips)
+            yield Metric(name=name + suffix, value=value, coverage=coverage)
+
+
+def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
+    asked = [(row, v) for row, v in answered if row.truth.problem or row.truth.adherence]
+    read = [row for row, v in asked if isinstance(v.problem, str) or isinstance(v.adherence, str)]
+    scored = [(str(row.subject), row.text_score) for row in read if row.text_score is not None]
+    coverage = Coverage(parsed=len(read), asked=len(asked))
+    if not scored:
+        nothing = Unmeasured("no reason has been compared with a person's")
+        return Metric(name="sts", value=nothing, coverage=coverage)
+    clips, values = zip(*scored, strict=True)
+    if not all(-1 <= value <= 1 for value in values):
+        msg = f"a similarity lies between -1 and 1, got {max(values, key=abs)}. Give cosines"
+        raise InvalidValueError(msg)
+    value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
+    return Metric(name="sts", value=value, coverage=coverage)
+
+
+def _parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:
+    yield "score", verdict.score
+    yield "problem", verdict.problem
+    yield "adherence", verdict.adherence

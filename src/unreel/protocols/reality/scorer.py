@@ -1,0 +1,146 @@
+"""From judged clips to the scorecard of `reality`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.clip import Generated, Origin
+from unreel.core.estimate import Coverage, Metric, Scorecard
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.question import Instrument
+from unreel.core.verdict import RealityVerdict, Unparsed
+from unreel.protocols.measure import (
+    Part,
+    count_failures,
+    count_unparsed,
+    mean_percent,
+    sum_percent,
+)
+from unreel.protocols.protocol import Row
+
+INSTRUMENT: Final = Instrument("reality", 1)
+
+RealityRow = Row[Origin, RealityVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One clip that was asked about, and what came of it."""
+
+    clip: str
+    creator: str | None
+    """`None` for a real clip."""
+    said: Label | None
+    """`None` when nothing valid was said."""
+    answered: bool
+
+    @property
+    def right(self) -> float:
+        """1 for a right answer; a missing one is not right."""
+        return float(self.said is (Label.GENERATED if self.creator else Label.REAL))
+
+
+def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
+    """Accuracy in percent, for each creator against all real clips, and the mean over creators.
+
+    - `pooled: X` is the share of right answers among the real clips and the clips of creator X;
+      `balanced: X` is the mean of the share on real clips and the share on X's clips. `pooled` and
+      `balanced` are the means over creators, each creator counting alike; they are unmeasured as long
+      as one creator's figure is.
+    - These count valid answers only. `-all-clips` counts every clip that was asked about: a clip whose
+      answer is unreadable, or whose question failed, was not judged rightly.
+    - `caught: X` is the share of the valid answers on X's clips that say generated; X wants it low.
+      `real-accuracy` and `fake-accuracy` are the shares of right ones among valid answers.
+    - `answered-real` is the share of all valid answers that say real.
+    """
+    asks = [_ask(row) for row in rows]
+    answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
+    valid = [ask for ask in asks if ask.said]
+    answered = [ask for ask in asks if ask.answered]
+    creators = sorted({ask.creator for ask in asks if ask.creator})
+    return Scorecard(
+        instrument=INSTRUMENT,
+        n_questions=len(rows),
+        n_answered=len(answers),
+        metrics=(
+            *_accuracies("", creators, asked=answered, counted=valid, seed=seed),
+            *_accuracies("-all-clips", creators, asked=asks, counted=asks, seed=seed),
+            *_shares(answered, creators, seed=seed),
+        ),
+        failures=count_failures(rows),
+        unparsed=count_unparsed(("label", verdict.label) for verdict in answers),
+    )
+
+
+def _ask(row: RealityRow) -> _Ask:
+    creator = row.truth.creator if isinstance(row.truth, Generated) else None
+    if isinstance(row.outcome, Failure):
+        return _Ask(str(row.subject), creator, None, answered=False)
+    label = row.outcome.label
+    said = None if isinstance(label, Unparsed) else label
+    return _Ask(str(row.subject), creator, said, answered=True)
+
+
+def _accuracies(
+    suffix: str,
+    creators: Sequence[str],
+    *,
+    asked: Sequence[_Ask],
+    counted: Sequence[_Ask],
+    seed: int,
+) -> Iterator[Metric]:
+    clips = [ask.clip for ask in counted]
+    for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
+        parts = {name: parts_of(counted, name) for name in creators}
+        average = [
+            Part(part.name, part.factor / len(creators), part.values)
+            for against in parts.values()
+            for part in against
+        ]
+        value = sum_percent(average, clips=clips, seed=seed)
+        yield Metric(name=figure + suffix, value=value, coverage=_coverage(asked))
+        for name, against in parts.items():
+            value = sum_percent(against, clips=clips, seed=seed)
+            coverage = _coverage([ask for ask in asked if ask.creator in {None, name}])
+            yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
+
+
+def _pooled(counted: Sequence[_Ask], creator: str) -> list[Part]:
+    sides = _balanced(counted, creator)
+    if any(side.is_empty for side in sides):
+        return sides  # unmeasured, and its name says why
+    return [Part(creator, 1, _right(counted, {None, creator}))]
+
+
+def _balanced(counted: Sequence[_Ask], creator: str) -> list[Part]:
+    return [
+        Part("real clips", 1 / 2, _right(counted, {None})),
+        Part(f"clips of {creator}", 1 / 2, _right(counted, {creator})),
+    ]
+
+
+def _right(counted: Sequence[_Ask], sides: set[str | None]) -> list[float | None]:
+    return [ask.right if ask.creator in sides else None for ask in counted]
+
+
+def _shares(answered: Sequence[_Ask], creators: Sequence[str], *, seed: int) -> Iterator[Metric]:
+    real = [ask for ask in answered if not ask.creator]
+    fake = [ask for ask in answered if ask.creator]
+    yield _share("answered-real", Label.REAL, answered, seed=seed)
+    yield _share("real-accuracy", Label.REAL, real, seed=seed)
+    yield _share("fake-accuracy", Label.GENERATED, fake, seed=seed)
+    for name in creators:
+        own = [ask for ask in fake if ask.creator == name]
+        yield _share(f"caught: {name}", Label.GENERATED, own, seed=seed)
+
+
+def _share(name: str, label: Label, asked: Sequence[_Ask], *, seed: int) -> Metric:
+    valid = [ask for ask in asked if ask.said]
+    said = [float(ask.said is label) for ask in valid]
+    value = mean_percent(said, clips=[ask.clip for ask in valid], seed=seed)
+    return Metric(name=name, value=value, coverage=_coverage(asked))
+
+
+def _coverage(asked: Sequence[_Ask]) -> Coverage:
+    return Coverage(parsed=sum(ask.said is not None for ask in asked), asked=len(asked))

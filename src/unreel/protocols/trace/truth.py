@@ -1,0 +1,43 @@
+"""What people say of one annotation row of `trace`."""
+
+from dataclasses import dataclass
+
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label
+from unreel.core.trace import Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceTruth:
+    """One annotation row. A generated clip has a row for each of its traces; a real clip has one row.
+
+    A generated clip on which nobody found a trace has one row without, which counts for labels only.
+    """
+
+    label: Label
+    duration_us: int
+    trace: Trace | None = None
+
+    def __post_init__(self) -> None:
+        if self.duration_us <= 0:
+            msg = f"a clip lasts longer than {self.duration_us} us. Read its duration from the file"
+            raise InvalidValueError(msg)
+        if self.label is Label.REAL and self.trace is not None:
+            msg = "a real clip has no trace of generation. Drop the trace or correct the label"
+            raise InvalidValueError(msg)
+
+    @property
+    def box(self) -> Box | None:
+        """The box to compare with: where the trace begins. `None` when no place was marked."""
+        return self.trace.track[0].box if self.trace and self.trace.track else None
+
+    @property
+    def start_us(self) -> int | None:
+        """When the trace begins; `None` without a trace."""
+        return self.trace.span.start_us if self.trace else None
+
+    @property
+    def explanation(self) -> str:
+        """Why it looks generated; "" when nobody wrote it down."""
+        return self.trace.explanation if self.trace else ""

@@ -1,0 +1,168 @@
+"""How far raters agree beyond chance."""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, assert_never
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.stats.bootstrap import Limits, Statistic, bootstrap
+from unreel.stats.sample import Array, Clusters, IntArray, Sample, weighted_sum
+
+Scale = Literal["nominal", "ordinal", "interval"]
+
+# Disagreement below this share of the mean square is rounding.
+_ROUNDING: Final = 1e-12
+
+
+def krippendorff_alpha(
+    ratings: npt.ArrayLike, *, scale: Scale, seed: int, level: float = 0.95
+) -> Measured:
+    """Krippendorff's alpha of `ratings[rater, unit]`, NaN where a rater did not rate.
+
+    The interval draws units; n counts the units that two raters or more rated, as the others say
+    nothing about agreement.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
+        msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
+        raise InvalidValueError(msg)
+    pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]  # noqa: PLR2004  a pair
+    values = np.unique(pairable[~np.isnan(pairable)])
+    if len(values) == 0:
+        return Unmeasured("no unit was rated by two raters")
+    if len(values) == 1:
+        return Unmeasured(f"all ratings are {values[0]:g}: agreement and chance look the same")
+    # A unit is the set of its ratings, whoever gave them: NaN sorts, and searches, after all values.
+    codes = np.searchsorted(values, np.sort(pairable, axis=0))
+    sample = Sample.of(tuple(codes.astype(np.float64)))
+    units = np.stack(sample.columns, axis=1).astype(np.int64)
+    limits = Limits(-1.0, 1.0, sample.n_free)
+    statistic = _alpha(units, values, scale=scale)
+    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+
+
+def cohen_kappa(
+    first: Sequence[Any] | npt.NDArray[Any],
+    second: Sequence[Any] | npt.NDArray[Any],
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Cohen's kappa of two raters who put the same rows into categories; n counts rows."""
+    if len(first) != len(second):
+        msg = f"two raters must rate the same rows, got {len(first)} and {len(second)}. Align them"
+        raise InvalidValueError(msg)
+    if len(first) == 0:
+        return Unmeasured("no rows")
+    labels, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        msg = "a label is NaN. Leave out rows that one rater did not rate, and count them"
+        raise InvalidValueError(msg)
+    if len(labels) == 1:
+        return Unmeasured(f"both raters always say {labels[0]}: agreement and chance look the same")
+    ours, theirs = codes.astype(np.float64).reshape(2, -1)
+    sample = Sample.of((ours, theirs), clusters)
+    limits = Limits(-1.0, 1.0, sample.n_free)
+    statistic = _kappa(sample, len(labels))
+    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+
+
+def _alpha(units: IntArray, values: Array, *, scale: Scale) -> Statistic:
+    """Alpha of weighted `units`, whose ratings are places in `values`, or beyond them where missing."""
+    match scale:
+        case "nominal":
+            return _nominal_alpha(_count_values(units, len(values)))
+        case "ordinal":
+            return _ordinal_alpha(_count_values(units, len(values)))
+        case "interval":
+            padded = np.append(values - values.mean(), 0.0)
+            return _interval_alpha(padded[units], (units < len(values)).sum(axis=1))
+        case _:
+            assert_never(scale)
+
+
+def _nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+    m = np.asarray(held.sum(axis=1), dtype=np.float64)
+    same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
+    apart = (m**2 - same) / (m - 1)
+
+    def alpha(weights: Array) -> Array:
+        used = np.asarray(weights @ held, dtype=np.float64)
+        n = used.sum(axis=1)
+        observed = weighted_sum(weights, apart)
+        return _beyond_chance(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
+
+    return alpha
+
+
+def _ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+    """Krippendorff's ordinal distance is the squared difference of the values' middle ranks."""
+    m = np.asarray(held.sum(axis=1), dtype=np.float64)
+    given = held.T.tocsr()
+
+    def alpha(weights: Array) -> Array:
+        used = np.asarray(weights @ held, dtype=np.float64)
+        n = used.sum(axis=1)
+        ranks = np.cumsum(used, axis=1) - used / 2 - n[:, np.newaxis] / 2
+        sums = np.asarray(ranks @ given, dtype=np.float64)
+        squares = np.asarray(ranks**2 @ given, dtype=np.float64)
+        apart = 2 * (m * squares - sums**2) / (m - 1)
+        # Ranks count from the middle, so their mean is 0 and the square of their sum drops out.
+        expected = 2 * n * np.einsum("rv,rv,rv->r", used, ranks, ranks)
+        return _beyond_chance(n, np.einsum("ru,ru->r", weights, apart), expected)
+
+    return alpha
+
+
+def _interval_alpha(ratings: Array, m: IntArray) -> Statistic:
+    sums, squares = ratings.sum(axis=1), (ratings**2).sum(axis=1)
+    apart = 2 * (m * squares - sums**2) / (m - 1)
+    columns = (m.astype(np.float64), sums, squares, apart)
+
+    def alpha(weights: Array) -> Array:
+        n, total, square, observed = (weighted_sum(weights, column) for column in columns)
+        expected = 2 * (n * square - total**2)
+        expected[expected <= _ROUNDING * n * square] = 0
+        return _beyond_chance(n, observed, expected)
+
+    return alpha
+
+
+def _beyond_chance(n: Array, observed: Array, expected: Array) -> Array:
+    """Alpha from sums of disagreement: `observed` within units, `expected` between all ratings."""
+    expected[expected == 0] = np.nan
+    agreement: Array = 1 - (n - 1) * observed / expected
+    return agreement
+
+
+def _count_values(units: IntArray, n_values: int) -> csr_array[np.float64, tuple[int, int]]:
+    """How often each unit (line) was given each value (column)."""
+    unit, rater = np.nonzero(units < n_values)
+    ones = np.ones(len(unit))
+    return csr_array((ones, (unit, units[unit, rater])), shape=(len(units), n_values))
+
+
+def _kappa(sample: Sample, n_labels: int) -> Statistic:
+    ours, theirs = sample.columns
+    agree = (ours == theirs).astype(np.float64)
+    sides = [
+        ((ours == label).astype(np.float64), (theirs == label).astype(np.float64))
+        for label in range(n_labels)
+    ]
+
+    def kappa(weights: Array) -> Array:
+        n = weights.sum(axis=1)
+        chance = np.zeros_like(n)
+        for ours_is, theirs_is in sides:
+            chance += weighted_sum(weights, ours_is) * weighted_sum(weights, theirs_is)
+        room = n**2 - chance
+        room[room == 0] = np.nan
+        beyond: Array = (n * weighted_sum(weights, agree) - chance) / room
+        return beyond
+
+    return kappa

@@ -1,0 +1,188 @@
+"""The doubt of any statistic, found by drawing whole clips again.
+
+A statistic is a function of weights: it takes a block of resamples, one per line, where
+`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `Sample`, and returns one
+value per line, NaN where there is none. The rows as they came are a resample like any other, so
+value and interval come from one formula.
+
+Intervals are percentile intervals: they respect the range of the statistic and need no standard
+error. BCa would need one evaluation per clip left out, which rank statistics cannot afford at
+100,000 clips. For few clips the percentiles are moved outwards as far as Student's t lies outside
+the normal curve (Hesterberg 2015, doi:10.1080/00031305.2015.1089789), without which ten clips
+cover about 90 % instead of 95 %.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.proportion import normal_quantile, wilson_interval
+from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
+
+Statistic = Callable[[Array], Array]
+
+RESAMPLES: Final = 2_000
+
+# An interval that leaves out more resamples than this would describe another question.
+_MOST_UNDEFINED: Final = 0.1
+# Spread below this share of the value is rounding.
+ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the most that a statistic can be, and how many free observations it rests on."""
+
+    low: float
+    high: float
+    n_free: float
+
+
+def bootstrap(
+    statistic: Statistic,
+    sample: Sample,
+    *,
+    seed: int,
+    level: float = 0.95,
+    limits: Limits | None = None,
+) -> Measured:
+    """`statistic` of the sample with an interval by clip; n counts rows.
+
+    `limits` serve when all resamples agree, which shows no doubt although there is some.
+    """
+    if sample.n_rows == 0:
+        return Unmeasured("no rows")
+    value = float(statistic(sample.observed)[0])
+    if math.isnan(value):
+        return Unmeasured("the statistic has no value on these rows")
+    too_few = why_too_few(sample, level=level)
+    if too_few:
+        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
+    replicates = resample(statistic, sample, seed=seed)
+    interval = enclose(value, replicates, sample=sample, level=level, limits=limits)
+    if isinstance(interval, Unmeasured):
+        return interval
+    low, high = interval
+    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+
+
+def bootstrap_mean(
+    values: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    bounds: tuple[float, float] | None = None,
+    level: float = 0.95,
+) -> Measured:
+    """Mean of `values` with an interval by clip; n counts values.
+
+    `bounds` are the least and the most that one value can be. With them, few clips or clips that are
+    all alike still get an interval; without them they are unmeasured.
+    """
+    (column,) = as_columns(values)
+    sample = Sample.of((column,), clusters)
+    if bounds is None or sample.n_rows == 0:
+        return bootstrap(_mean_of(sample), sample, seed=seed, level=level)
+    check_bounds(column, bounds)
+    if why_too_few(sample, level=level):
+        return bounded_mean(sample, bounds, level=level)
+    limits = Limits(*bounds, sample.n_free)
+    return bootstrap(_mean_of(sample), sample, seed=seed, level=level, limits=limits)
+
+
+def bounded_mean(sample: Sample, bounds: tuple[float, float], *, level: float) -> Estimate:
+    """Mean of the first column, with an interval that needs no resampling and exists for one clip.
+
+    A mean of k bounded clips varies at most as much as a share of k trials, so it gets Wilson's
+    interval: too wide where clips differ little, and at worst what Wilson's is for plain shares
+    (four clips of 0 or 1 hold a true 1/2 in 87.5 % of cases).
+    """
+    low, high = bounds
+    value = float(_mean_of(sample)(sample.observed)[0])
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    ends = wilson_interval(share, sample.n_free, level=level)
+    below, above = (low + end * (high - low) for end in ends)
+    n = sample.n_rows
+    return Estimate(value=value, low=min(below, value), high=max(above, value), n=n, level=level)
+
+
+def resample(statistic: Statistic, sample: Sample, *, seed: int) -> Array:
+    """The statistic of `RESAMPLES` resamples, in bounded memory."""
+    rng = np.random.default_rng(seed)
+    counts = [sample.block] * (RESAMPLES // sample.block)
+    if RESAMPLES % sample.block:
+        counts.append(RESAMPLES % sample.block)
+    return np.concatenate([statistic(sample.draw(rng, count)) for count in counts])
+
+
+def enclose(
+    value: float, replicates: Array, *, sample: Sample, level: float, limits: Limits | None = None
+) -> tuple[float, float] | Unmeasured:
+    """Ends of the interval that `replicates` put around `value`, or why there is none."""
+    defined = replicates[np.isfinite(replicates)]
+    if len(defined) < (1 - _MOST_UNDEFINED) * len(replicates):
+        lost = len(replicates) - len(defined)
+        return Unmeasured(
+            f"{lost} of {len(replicates)} resamples have no value, so the clips carry no interval; "
+            f"the bare value is {value:.4g}"
+        )
+    if np.abs(defined - value).max() <= ROUNDING * max(1.0, abs(value)):
+        if limits is None:
+            why = "all clips are alike, so resampling shows no doubt"
+            return Unmeasured(f"{why}; the bare value is {value:.4g}")
+        return unseen(value, limits, level=level)
+    tail = outer_tail(sample.n_clusters, level=level)
+    low, high = np.quantile(defined, (tail, 1 - tail))
+    # A biased or very skewed statistic can have all of its percentiles on one side of the value.
+    # The value is the best single guess, so an interval without it would be absurd: widen.
+    return min(float(low), value), max(float(high), value)
+
+
+def outer_tail(n_clusters: int, *, level: float) -> float:
+    """Share of resamples to leave out on each side of an interval by `n_clusters` clips."""
+    reach = -float(stdtrit(n_clusters - 1, (1 - level) / 2))
+    return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * reach))
+
+
+def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]:
+    """Interval of a statistic that was the same in every resample.
+
+    In n observations none was different, so by Wilson's bound a share q of all may be; were these as
+    far away as can be, the statistic would lie at the ends given here.
+    """
+    _, share = wilson_interval(0.0, limits.n_free, level=level)
+    low = value - share * max(0.0, value - limits.low)
+    return low, value + share * max(0.0, limits.high - value)
+
+
+def why_too_few(sample: Sample, *, level: float) -> str:
+    """Why the clips are too few for an interval at `level`, or "" when they are enough.
+
+    No resample leaves the range of the clips, and the range of k clips misses the median of all
+    clips once in 2 ** (k - 1) times.
+    """
+    normal_quantile(level)  # refuses a level that cannot be
+    fewest = 1 + math.ceil(-math.log2(1 - level))
+    if sample.n_clusters >= fewest:
+        return ""
+    return f"an interval at level {level:g} needs {fewest} clips, here are {sample.n_clusters}"
+
+
+def check_bounds(values: Array, bounds: tuple[float, float]) -> None:
+    """Refuse values outside `bounds`, and bounds that leave no room."""
+    low, high = bounds
+    if not low <= values.min() <= values.max() <= high or low == high:
+        msg = f"values lie in {values.min()}..{values.max()}, bounds are {bounds}. Check the bounds"
+        raise InvalidValueError(msg)
+
+
+def _mean_of(sample: Sample) -> Statistic:
+    rows = sample.columns[0]
+    return lambda weights: weighted_sum(weights, rows) / weights.sum(axis=1)

@@ -1,0 +1,167 @@
+"""How well probabilities and labels tell generated clips from real ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import (
+    ROUNDING,
+    Limits,
+    bootstrap,
+    bootstrap_mean,
+    bounded_mean,
+    outer_tail,
+    resample,
+    unseen,
+    why_too_few,
+)
+from unreel.stats.ordering import Pairs, pair_limits
+from unreel.stats.sample import Array, Clusters, Sample, as_clips, as_columns, first_of_run
+from unreel.stats.shares import WeightedShare, sum_shares
+
+
+def auc(
+    generated: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Chance that a generated clip scores higher than a real one, a tie being half; n counts rows.
+
+    `generated` is 1 for generated and 0 for real. The interval draws clips.
+    """
+    truth, column = _with_truth(generated, scores)
+    if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
+        return Unmeasured("needs at least one real and one generated clip")
+    sample = Sample.of((truth, column), clusters)
+    pairs = Pairs.of(*sample.columns)
+
+    def area(weights: Array) -> Array:
+        counts = pairs.count(weights)
+        return (counts.same + counts.tied / 2) / counts.ordered
+
+    return bootstrap(area, sample, seed=seed, level=level, limits=pair_limits(sample, truth))
+
+
+def balanced_accuracy(
+    *,
+    correct_real: int,
+    n_real: int,
+    correct_generated: int,
+    n_generated: int,
+    level: float = 0.95,
+) -> Measured:
+    """Mean of the accuracy on real and on generated clips, each clip asked once; n counts all clips."""
+    if n_real == 0:
+        return Unmeasured("no real clips")
+    if n_generated == 0:
+        return Unmeasured("no generated clips")
+    real = WeightedShare(weight=0.5, successes=correct_real, n=n_real)
+    generated = WeightedShare(weight=0.5, successes=correct_generated, n=n_generated)
+    return sum_shares([real, generated], level=level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityBin:
+    """Rows with neighbouring probabilities: what was told, and what was so."""
+
+    p_mean: float
+    """Mean probability of being generated that was told."""
+    generated: Estimate
+    """Share that was generated, with Wilson's interval; rows of one clip together count as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Whether told probabilities come true."""
+
+    ece: Measured
+    """Expected calibration error: mean distance of told and true over the bins, by rows."""
+    brier: Measured
+    """Mean squared distance of the probability and 0 or 1."""
+    bins: tuple[ReliabilityBin, ...]
+    """From the lowest probabilities to the highest."""
+
+
+def calibrate(
+    generated: npt.ArrayLike,
+    p_generated: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    bins: int = 10,
+    level: float = 0.95,
+) -> Calibration:
+    """Calibration of probabilities in `bins` of equal mass; equal probabilities share a bin."""
+    truth, told = _with_truth(generated, p_generated)
+    if len(told) == 0:
+        nothing = Unmeasured("no rows")
+        return Calibration(ece=nothing, brier=nothing, bins=())
+    if bins < 1:
+        msg = f"calibration needs at least one bin, got {bins}. Use 10"
+        raise InvalidValueError(msg)
+    if told.min() < 0 or told.max() > 1:
+        msg = f"probabilities lie in 0..1, got {told.min()}..{told.max()}. Map scores to probabilities"
+        raise InvalidValueError(msg)
+    squares = (told - truth) ** 2
+    brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
+    number = _equal_mass(told, bins)
+    sample = Sample.of((number, told - truth), clusters)
+    ece = _calibration_error(sample, seed=seed, level=level)
+    clips = as_clips(clusters, len(told))
+    table = []
+    for chosen in (number == each for each in np.unique(number)):
+        share = bounded_mean(Sample.of((truth[chosen],), clips[chosen]), (0, 1), level=level)
+        table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
+    return Calibration(ece=ece, brier=brier, bins=tuple(table))
+
+
+def _with_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
+    truth, column = as_columns(generated, scores)
+    if not np.isin(truth, (0, 1)).all():
+        msg = f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
+        raise InvalidValueError(msg)
+    return truth, column
+
+
+def _equal_mass(told: Array, bins: int) -> Array:
+    """Number of each row's bin: the middle of the ranks that its probability takes up decides."""
+    _, place, count = np.unique(told, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    return np.floor(middle * bins / len(told))[place]
+
+
+def _calibration_error(sample: Sample, *, seed: int, level: float) -> Measured:
+    """Sum of the bins' distances between told and true, each by its share of the rows.
+
+    Noise adds to distances, so resamples lie above the value and their percentiles miss a truth near
+    0. But no truth is farther from the value than the sum of the bins' own errors (triangle
+    inequality), and resampling shows how large that sum gets: it gives the lower end.
+    """
+    number, gap = sample.columns
+    bins = np.flatnonzero(first_of_run(number))
+
+    def distances(weights: Array) -> Array:
+        told_less_true = np.add.reduceat(weights * gap, bins, axis=1)
+        signed: Array = told_less_true / weights.sum(axis=1, keepdims=True)
+        return signed
+
+    here = distances(sample.observed)[0]
+    value = float(np.abs(here).sum())
+    too_few = why_too_few(sample, level=level)
+    if too_few:
+        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
+    replicates = resample(distances, sample, seed=seed)
+    noise = np.abs(replicates - here).sum(axis=1)
+    if noise.max() <= ROUNDING:
+        low, high = unseen(value, Limits(0.0, 1.0, sample.n_free), level=level)
+    else:
+        tail = outer_tail(sample.n_clusters, level=level)
+        low = max(0.0, value - float(np.quantile(noise, 1 - tail)))
+        high = max(value, float(np.quantile(np.abs(replicates).sum(axis=1), 1 - tail)))
+    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)

@@ -1,0 +1,176 @@
+"""Strengths of competitors from battles between two of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.registry import Lazy
+from unreel.stats.bootstrap import Statistic, enclose, resample, why_too_few
+from unreel.stats.sample import Array, IntArray, Sample
+
+_BRADLEY_TERRY: Final = Lazy("evalica:bradley_terry", extra="arena")
+_WINNER: Final = Lazy("evalica:Winner", extra="arena")
+
+# Far below any interval, and reached within a few hundred rounds unless one side nearly always wins.
+_TOLERANCE: Final = 1e-8
+_MOST_ROUNDS: Final = 10_000
+# Names that one reason lists before it says "...".
+_NAMED: Final = 5
+
+
+class Outcome(StrEnum):
+    """Who won a battle."""
+
+    FIRST = "first"
+    SECOND = "second"
+    TIE = "tie"
+
+
+_POINTS: Final = {Outcome.FIRST: 1.0, Outcome.TIE: 0.5, Outcome.SECOND: 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Battle:
+    """Two competitors met over one clip. Battles over the same clip are drawn together."""
+
+    first: str
+    second: str
+    outcome: Outcome
+    clip: str
+
+    def __post_init__(self) -> None:
+        if self.first == self.second:
+            msg = f"a battle needs two competitors, got {self.first!r} twice. Drop it"
+            raise InvalidValueError(msg)
+
+
+def bradley_terry(
+    battles: Sequence[Battle], *, seed: int, level: float = 0.95
+) -> dict[str, Measured]:
+    """Strength of every competitor, by name, with an interval by clip; n counts its battles.
+
+    Strengths are natural logarithms whose sum is 0: who is stronger by d wins with probability
+    1 / (1 + exp(-d)). A tie is half a win for both. `estimate.scaled(400 / math.log(10))` gives Elo
+    points around 0. When battles do not tie all competitors together, no strength exists.
+    """
+    names = sorted({name for battle in battles for name in (battle.first, battle.second)})
+    if not names:
+        return {}
+    place = {name: index for index, name in enumerate(names)}
+    first = np.array([place[battle.first] for battle in battles])
+    second = np.array([place[battle.second] for battle in battles])
+    points = np.array([_POINTS[battle.outcome] for battle in battles])
+    # Who stands first says nothing about strength: one order for all halves the table.
+    points = np.where(first < second, points, 1 - points)
+    pair = np.minimum(first, second), np.maximum(first, second)
+    columns = (*(side.astype(np.float64) for side in pair), points)
+    sample = Sample.of(columns, [battle.clip for battle in battles])
+    fought = np.bincount(np.concatenate([first, second]), minlength=len(names))
+    measured = _measure(_Table.of(sample, names), sample, fought=fought, seed=seed, level=level)
+    return dict(zip(names, measured, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Distinct results, and who beat whom in each (both ways for a tie)."""
+
+    names: list[str]
+    first: IntArray
+    second: IntArray
+    points: Array
+    """What the first one gets: 1, 1/2 or 0."""
+    winner: IntArray
+    loser: IntArray
+    row: IntArray
+    """Which distinct result each (winner, loser) comes from."""
+
+    @classmethod
+    def of(cls, sample: Sample, names: list[str]) -> "_Table":
+        first, second = (column.astype(np.int64) for column in sample.columns[:2])
+        points = sample.columns[2]
+        first_scores, second_scores = np.flatnonzero(points > 0), np.flatnonzero(points < 1)
+        row = np.concatenate([first_scores, second_scores])
+        winner = np.concatenate([first[first_scores], second[second_scores]])
+        loser = np.concatenate([second[first_scores], first[second_scores]])
+        return cls(names, first, second, points, winner, loser, row)
+
+    def groups(
+        self, weights: Array, *, connection: Literal["weak", "strong"]
+    ) -> tuple[int, IntArray]:
+        """Groups of competitors, tied together by single results or by results in both directions."""
+        seen = weights[self.row] > 0
+        size = len(self.names)
+        edges = (self.winner[seen], self.loser[seen])
+        beat = csr_array((np.ones(int(seen.sum())), edges), shape=(size, size))
+        count, group = connected_components(beat, directed=True, connection=connection)
+        return int(count), group.astype(np.int64)
+
+    def why_loose(self, weights: Array) -> str:
+        """Why these results give no strengths, or "" when they do."""
+        count, group = self.groups(weights, connection="weak")
+        if count > 1:
+            apart = self._name(group == group[0]), self._name(group != group[0])
+            return f"no battle links {apart[0]} with {apart[1]}"
+        count, group = self.groups(weights, connection="strong")
+        if count > 1:
+            across = group[self.winner] != group[self.loser]
+            beaten = np.unique(group[self.loser][across])
+            top = self._name(~np.isin(group, beaten))
+            return f"{top} never lost or tied against the others, so strengths have no limit"
+        return ""
+
+    def _name(self, chosen: npt.NDArray[np.bool_]) -> str:
+        named = [name for name, is_chosen in zip(self.names, chosen, strict=True) if is_chosen]
+        return ", ".join([*named[:_NAMED], *(["..."] if len(named) > _NAMED else [])])
+
+    def strengths(self) -> Statistic:
+        """Log strengths, one column per competitor; NaN where results give none."""
+        solve, winner = _BRADLEY_TERRY.load(), _WINNER.load()
+        sides = {1.0: winner.X, 0.5: winner.Draw, 0.0: winner.Y}
+        winners = [sides[points] for points in self.points.tolist()]
+        xs, ys = self.first.tolist(), self.second.tolist()
+
+        def one(weights: Array) -> Array:
+            undefined = np.full(len(self.names), np.nan)
+            if self.groups(weights, connection="strong")[0] > 1:
+                return undefined
+            result = solve(
+                xs, ys, winners, weights=weights, tolerance=_TOLERANCE, limit=_MOST_ROUNDS
+            )
+            if result.iterations >= _MOST_ROUNDS:
+                return undefined
+            strengths = np.log(result.scores.sort_index().to_numpy(dtype=np.float64))
+            centred: Array = strengths - strengths.mean()
+            return centred
+
+        return lambda weights: np.stack([one(line) for line in weights])
+
+
+def _measure(
+    table: _Table, sample: Sample, *, fought: IntArray, seed: int, level: float
+) -> list[Measured]:
+    loose = table.why_loose(sample.observed[0]) or why_too_few(sample, level=level)
+    if loose:
+        return [Unmeasured(loose)] * len(table.names)
+    strengths = table.strengths()
+    values = strengths(sample.observed)[0]
+    if np.isnan(values).any():
+        return [Unmeasured("one side nearly always wins, so strengths do not settle")] * len(values)
+    replicates = resample(strengths, sample, seed=seed)
+    measured: list[Measured] = []
+    for value, column, n in zip(values.tolist(), replicates.T, fought.tolist(), strict=True):
+        interval = enclose(value, column, sample=sample, level=level)
+        if isinstance(interval, Unmeasured):
+            measured.append(interval)
+        else:
+            low, high = interval
+            measured.append(Estimate(value=value, low=low, high=high, n=n, level=level))
+    return measured

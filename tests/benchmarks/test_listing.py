@@ -1,0 +1,149 @@
+"""Lists of clips: the columns that people use, and cells that strangers fill."""
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.benchmarks.entry import Entry, Rejected, take_census
+from unreel.benchmarks.listing import read_list
+from unreel.core.clip import Generated, Real
+from unreel.core.errors import UnknownNameError, UnreadableSourceError
+from unreel.core.judgement import Label, Rating
+
+Write = Callable[[str, list[dict[str, Any]]], Path]
+
+
+def only(table: Path, mapping: dict[str, str] | None = None) -> Entry:
+    (entry,) = read_list(table, mapping)
+    assert isinstance(entry, Entry), entry
+    return entry
+
+
+def test_the_shared_manifest_is_a_list(shared: Path) -> None:
+    rows = list(read_list(shared / "clips" / "manifest.csv"))
+    census = take_census(rows)
+    assert census.entries == {("", Label.REAL): 57, ("", Label.GENERATED): 87}
+    assert census.n_rejected == 0
+    first = rows[0]
+    assert isinstance(first, Entry)
+    assert first.name == "g001"
+    assert first.origin == Generated("Veo")
+    assert (first.group, first.licence) == ("vrt1", "CC BY-SA 4.0 (page footer)")
+    assert (first.facts.width, first.facts.height, first.facts.rate) == (720, 1280, Fraction(24))
+    assert first.facts.duration_us == 5_250_000
+    entries = [row for row in rows if isinstance(row, Entry)]
+    assert all((shared / "clips" / entry.location).is_file() for entry in entries)
+    assert Counter(entry.group for entry in entries if entry.group.startswith("piq"))
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.jsonl", "l.parquet"])
+def test_a_row_says_who_made_the_clip_and_how(write_rows: Write, name: str) -> None:
+    row = {"path": "a/b.mp4", "label": "Fake", "model": "Sora2", "setting": "text", "caption": "c"}
+    entry = only(write_rows(name, [row]))
+    assert entry.origin == Generated("Sora2", "text")
+    assert (entry.name, entry.location, entry.prompt) == ("a/b.mp4", "a/b.mp4", "c")
+
+
+def test_a_generated_clip_of_nobody_has_an_unknown_creator(write_rows: Write) -> None:
+    assert only(write_rows("l.csv", [{"file": "a.mp4", "label": "generated"}])).origin == Generated(
+        "unknown"
+    )
+
+
+def test_columns_of_other_names_are_mapped(write_rows: Write) -> None:
+    table = write_rows("l.csv", [{"Clip File": "a.mp4", "kind": "real", "label": "9"}])
+    entry = only(table, {"location": "Clip File", "label": "kind"})
+    assert entry.origin == Real()
+
+
+def test_a_later_row_of_jsonl_may_say_more(write_rows: Write) -> None:
+    rows = [{"file": "a", "label": "real"}, {"file": "b", "label": "real", "score": 5}]
+    first, second = read_list(write_rows("l.jsonl", rows))
+    assert isinstance(first, Entry)
+    assert isinstance(second, Entry)
+    assert first.rating is None
+    assert second.rating == Rating(score=5)
+
+
+def test_a_number_for_a_label_is_rejected_because_its_side_is_not_known(write_rows: Write) -> None:
+    (row,) = read_list(write_rows("l.csv", [{"file": "a.mp4", "label": "1"}]))
+    assert isinstance(row, Rejected)
+    assert "Write one of real, generated" in row.why
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"file": "/etc/passwd"},
+        {"file": "../../x.mp4"},
+        {"file": ""},
+        {"file": "a\x00.mp4"},
+        {"label": ""},
+        {"width": "wide"},
+        {"fps": "0"},
+        {"traces": "[{}]"},
+        {"traces": "not json"},
+        {"votes": '[{"voter": "x", "label": "maybe"}]'},
+        {"score": "9"},
+    ],
+)
+def test_a_damaged_row_is_rejected_and_spares_the_others(
+    write_rows: Write, change: dict[str, str]
+) -> None:
+    sound = {"file": "ok.mp4", "label": "real", "width": "", "fps": "", "traces": "", "votes": "",
+             "score": ""}  # fmt: skip
+    rejected, entry = read_list(write_rows("l.csv", [sound | change, sound]))
+    assert isinstance(rejected, Rejected)
+    assert isinstance(entry, Entry)
+
+
+def test_a_rejected_row_goes_by_its_name(write_rows: Write) -> None:
+    rows = [{"name": "n1", "file": "../x", "label": "real"}, {"name": "", "file": "", "label": "x"}]
+    first, second = read_list(write_rows("l.csv", rows))
+    assert (first.name, second.name) == ("n1", "row 2")
+
+
+def test_bytes_that_are_no_utf_8_reject_their_row_alone(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_bytes(b"file,label\nb\xe9b\xe9.mp4,real\nok.mp4,real\n")
+    rejected, entry = read_list(tmp_path / "l.csv")
+    assert isinstance(rejected, Rejected)
+    assert "UTF-8" in rejected.why
+    assert rejected.name.isprintable()
+    assert isinstance(entry, Entry)
+
+
+def test_a_table_without_a_label_asks_for_one(write_rows: Write) -> None:
+    with pytest.raises(UnreadableSourceError, match="label=COLUMN"):
+        list(read_list(write_rows("l.csv", [{"file": "a.mp4"}])))
+
+
+def test_a_mapping_that_does_not_fit_is_an_error(write_rows: Write) -> None:
+    table = write_rows("l.csv", [{"file": "a.mp4", "label": "real"}])
+    with pytest.raises(UnknownNameError, match="Did you mean 'label'"):
+        list(read_list(table, {"lable": "label"}))
+    with pytest.raises(UnreadableSourceError, match="Choose one of: file, label"):
+        list(read_list(table, {"label": "side"}))
+
+
+CELLS = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
+COLUMNS = ["file", "label", "name", "width", "fps", "score", "traces", "votes", "duration_s"]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(COLUMNS), CELLS), min_size=1, max_size=4))
+def test_any_cells_become_entries_or_rejected_rows(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, str]]
+) -> None:
+    import csv
+
+    table = tmp_path_factory.mktemp("cells") / "l.csv"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    assert len(list(read_list(table))) == len(rows)

@@ -1,0 +1,99 @@
+"""A benchmark is recognised by what lies there, or by its name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.benchmarks.entry import Entry, Rejected, take_census
+from unreel.benchmarks.opening import Layout, open_benchmark
+from unreel.core.clip import Real
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+
+Write = Callable[[str, list[dict[str, Any]]], Path]
+
+
+def test_each_layout_is_found_by_itself(
+    deeptrace: Path, reality: Path, tmp_path: Path, write_rows: Write
+) -> None:
+    assert open_benchmark(deeptrace).layout is Layout.DEEPTRACE
+    assert open_benchmark(deeptrace / "all_data.json").root == deeptrace
+    assert open_benchmark(reality).layout is Layout.REALITY
+    assert open_benchmark(reality / "clips.csv").layout is Layout.REALITY
+    listed = write_rows("clips.jsonl", [{"file": "a.mp4", "label": "real"}])
+    assert open_benchmark(listed).layout is Layout.LIST
+    rated = write_rows("rated.csv", [{"video": "a.mp4", "score": "3"}])
+    assert open_benchmark(rated).layout is Layout.REALISM
+    hub = write_rows("metadata.csv", [{"file_name": "a.mp4", "label": "real"}])
+    assert open_benchmark(hub).layout is Layout.VIDEO_FOLDER
+    assert open_benchmark(tmp_path).layout is Layout.VIDEO_FOLDER
+    (tmp_path / "f" / "real").mkdir(parents=True)
+    (tmp_path / "f" / "generated").mkdir()
+    assert open_benchmark(tmp_path / "f").layout is Layout.FOLDERS
+
+
+def test_a_benchmark_can_be_read_again(reality: Path) -> None:
+    benchmark = open_benchmark(reality)
+    assert take_census(benchmark) == take_census(benchmark)
+
+
+def test_several_layouts_that_fit_ask_for_a_name(shared: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match=r"folders or list\. Name the layout"):
+        open_benchmark(shared / "clips")
+    assert take_census(open_benchmark(shared / "clips", "list")).n_entries == 144
+    assert take_census(open_benchmark(shared / "clips", "folders")).n_entries == 144
+    assert take_census(open_benchmark(shared / "clips" / "manifest.csv")).n_entries == 144
+
+
+def test_nothing_that_fits_says_what_can_be_named(tmp_path: Path, write_rows: Write) -> None:
+    with pytest.raises(UnreadableSourceError, match="deeptrace, reality, realism, folders"):
+        open_benchmark(tmp_path)
+    table = write_rows("odd.csv", [{"clip": "a.mp4", "side": "real"}])
+    with pytest.raises(UnreadableSourceError, match="location=COLUMN"):
+        open_benchmark(table)
+    benchmark = open_benchmark(table, mapping={"location": "clip", "label": "side"})
+    (entry,) = benchmark
+    assert isinstance(entry, Entry)
+    assert entry.origin == Real()
+    assert benchmark.find(entry) == str(tmp_path / "a.mp4")
+
+
+def test_a_url_is_found_where_it_is(write_rows: Write) -> None:
+    table = write_rows("l.csv", [{"file": "https://example.org/a.mp4", "label": "real"}])
+    benchmark = open_benchmark(table)
+    (entry,) = benchmark
+    assert isinstance(entry, Entry)
+    assert benchmark.find(entry) == "https://example.org/a.mp4"
+
+
+def test_a_name_that_comes_twice_is_rejected_the_second_time(write_rows: Write) -> None:
+    rows = [{"file": f"{n}.mp4", "name": "same", "label": "real"} for n in range(3)]
+    first, *others = open_benchmark(write_rows("l.csv", rows))
+    assert isinstance(first, Entry)
+    assert all(isinstance(row, Rejected) for row in others)
+    assert len(others) == 2
+
+
+@pytest.mark.parametrize("layout", ["list", "realism"])
+def test_a_folder_without_a_manifest_is_no_list(tmp_path: Path, layout: str) -> None:
+    with pytest.raises(UnreadableSourceError, match=r"manifest\.csv"):
+        open_benchmark(tmp_path, layout)
+
+
+def test_what_cannot_be_opened_is_said(tmp_path: Path, reality: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="no such file"):
+        open_benchmark(tmp_path / "nowhere")
+    with pytest.raises(UnknownNameError, match="Did you mean 'folders'"):
+        open_benchmark(reality, "folder")
+    with pytest.raises(InvalidSettingError, match="fixed columns"):
+        open_benchmark(reality, mapping={"label": "x"})
+
+
+def test_a_census_counts_every_rejected_row_and_keeps_the_first(write_rows: Write) -> None:
+    rows = [{"file": f"../{n}.mp4", "label": "real"} for n in range(30)]
+    census = take_census(open_benchmark(write_rows("l.csv", rows)))
+    assert (census.n_entries, census.n_rejected, len(census.rejected)) == (0, 30, 20)
+    assert str(census.rejected[0]).startswith(
+        "../0.mp4: location cannot be '../0.mp4'. Keep the path"
+    )

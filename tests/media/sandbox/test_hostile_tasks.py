@@ -1,0 +1,216 @@
+"""A decoder that a file has taken over: whatever it does, the caller gets a failure and goes on."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyseccomp
+import pytest
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.payload import Payload
+from unreel.media.sandbox import LAYERS, Limits, Sandbox
+
+REACHING_OUT = [
+    "read-passwd", "stat-passwd", "list-root", "read-proc", "unix-socket", "fork", "fork-bomb",
+    "execve", "spawn", "kill-parent", "memfd", "executable-memory", "raise-limit",
+]  # fmt: skip
+
+EXPECTED = {
+    "allocate-2-gb": FailureReason.OUT_OF_MEMORY,
+    "allocate-2-gb-in-small-pieces": FailureReason.OUT_OF_MEMORY,
+    "share-2-gb": FailureReason.WORKER_DIED,
+    "thread-flood": FailureReason.WORKER_DIED,
+    "loop": FailureReason.OUT_OF_TIME,
+    "loop-in-c": FailureReason.OUT_OF_TIME,
+    "sleep": FailureReason.OUT_OF_TIME,
+    "raise-memory-error": FailureReason.OUT_OF_MEMORY,
+    "raise-media-error": FailureReason.NO_VIDEO,
+    "raise-wrapped-memory-error": FailureReason.OUT_OF_MEMORY,
+    "announce-10-gb-of-blobs": FailureReason.OUT_OF_MEMORY,
+    "announce-4-gb-of-header": FailureReason.OUT_OF_MEMORY,
+    "return-400-mb": FailureReason.OUT_OF_MEMORY,
+    "say-half-and-sleep": FailureReason.OUT_OF_TIME,
+    "say-escapes": FailureReason.NO_VIDEO,
+} | dict.fromkeys(
+    [
+        "exit-0", "exit-3", "kill-itself", "segfault", "abort", "raise-runtime-error",
+        "raise-unprintable", "raise-keyboard-interrupt", "raise-system-exit",
+        "say-nothing-and-close", "say-garbage", "say-10-gb", "say-half-a-prefix",
+        "say-half-a-header", "say-half-a-blob", "say-no-json", "say-no-utf-8", "say-nan",
+        "say-half-a-surrogate", "say-a-huge-number", "say-deep-json", "say-a-list", "say-no-header",
+        "say-negative-blob", "say-text-blob", "say-a-million-blobs", "say-unknown-reason",
+        "say-no-detail", "say-pickle", "return-no-payload",
+    ],
+    FailureReason.WORKER_DIED,
+)  # fmt: skip
+
+DENIED_CALLS = [
+    "accept", "add_key", "bind", "bpf", "chdir", "chmod", "chown", "chroot", "connect", "creat",
+    "dup", "dup2", "dup3", "epoll_create1", "execve", "execveat", "fanotify_init", "fchmod",
+    "fcntl", "finit_module", "flock", "fork", "ftruncate", "getdents64", "init_module",
+    "inotify_init1", "io_setup", "io_uring_setup", "ioctl", "kcmp", "keyctl", "kill", "link",
+    "linkat", "listen", "memfd_create", "mkdir", "mknod", "mount", "move_pages", "name_to_handle_at",
+    "newfstatat", "open", "open_by_handle_at", "open_tree", "openat", "openat2",
+    "perf_event_open", "personality", "pidfd_getfd", "pidfd_open", "pidfd_send_signal", "pipe",
+    "pipe2", "pivot_root", "pkey_mprotect", "prctl", "prlimit64", "process_vm_readv",
+    "process_vm_writev", "ptrace", "quotactl", "recvmsg", "rename", "request_key", "rt_sigqueueinfo",
+    "sched_setaffinity", "seccomp", "sendmsg", "sendto", "setns", "setpgid", "setrlimit", "setsid",
+    "setuid", "shmget", "signalfd4", "socket", "socketpair", "stat", "statx", "swapon", "symlink",
+    "sysinfo", "syslog", "tgkill", "timerfd_create", "tkill", "truncate", "umount2", "uname",
+    "unlink", "unlinkat", "unshare", "userfaultfd", "utimensat", "vfork", "vmsplice",
+]  # fmt: skip
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A loopback TCP port, with a UDP socket on the same number left to the caller."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        yield server
+
+
+@pytest.fixture
+def victim() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that must survive."""
+    code = "import time; time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        yield process
+        process.kill()
+
+
+def test_every_layer_that_the_kernel_has_is_active(
+    hostile: Sandbox, tell: Callable[[str], None]
+) -> None:
+    protection = hostile.protection()
+    tell(f"layers: {', '.join(sorted(protection.active))}")
+    wanted = {"no-new-privileges", "undumpable", "rlimits"}
+    if _kernel_has_landlock():
+        wanted.add("landlock")
+    if "Seccomp:" in Path("/proc/self/status").read_text(encoding="ascii"):
+        wanted.add("seccomp")
+    assert protection.active == wanted
+    assert set(protection.missing) == set(LAYERS) - wanted
+
+
+def _kernel_has_landlock() -> bool:
+    from landlock import LandlockError, landlock_abi_version
+
+    try:
+        return bool(landlock_abi_version() > 0)
+    except LandlockError:
+        return False
+
+
+def test_a_well_behaved_task_reads_a_nameless_file_and_answers(
+    hostile: Sandbox, clip: Path
+) -> None:
+    result = hostile("echo", clip, {"a": [1, "b"]})
+    assert result == Payload({"asked": {"a": [1, "b"]}, "named": False}, (b"head", b"ail"))
+
+
+def test_a_task_may_use_threads(hostile: Sandbox, clip: Path) -> None:
+    assert hostile("threads", clip, {}) == Payload({"got": 4})
+
+
+@pytest.mark.parametrize("task", REACHING_OUT)
+def test_reaching_out_is_denied(hostile: Sandbox, clip: Path, task: str) -> None:
+    result = hostile(task, clip, {})
+    assert isinstance(result, Failure)
+    assert result.reason is FailureReason.WORKER_DIED
+    assert "not permitted" in result.detail or "not allowed" in result.detail
+    assert isinstance(hostile("echo", clip, {}), Payload)
+
+
+@pytest.mark.parametrize("task", ["connect", "send-datagram"])
+def test_no_packet_leaves_the_child(
+    hostile: Sandbox, clip: Path, listener: socket.socket, task: str
+) -> None:
+    port = listener.getsockname()[1]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        datagrams.bind(("127.0.0.1", port))
+        datagrams.settimeout(0.2)
+        result = hostile(task, clip, {"port": port})
+        assert isinstance(result, Failure)
+        assert "Operation not permitted" in result.detail
+        with pytest.raises(TimeoutError):
+            listener.accept()
+        with pytest.raises(TimeoutError):
+            datagrams.recv(16)
+
+
+def test_the_listener_would_have_noticed(listener: socket.socket) -> None:
+    with socket.create_connection(listener.getsockname(), timeout=2):
+        connection, _ = listener.accept()
+        connection.close()
+
+
+def test_a_child_cannot_kill_another_process(
+    hostile: Sandbox, clip: Path, victim: subprocess.Popen[bytes]
+) -> None:
+    result = hostile("kill-victim", clip, {"pid": victim.pid})
+    assert isinstance(result, Failure)
+    assert victim.poll() is None
+
+
+def test_a_child_can_neither_write_nor_delete_a_file(
+    hostile: Sandbox, clip: Path, tmp_path: Path
+) -> None:
+    fresh = tmp_path / "fresh"
+    assert isinstance(hostile("write-file", clip, {"path": str(fresh)}), Failure)
+    assert isinstance(hostile("unlink", clip, {"path": str(clip)}), Failure)
+    assert not fresh.exists()
+    assert clip.exists()
+
+
+def test_the_kernel_refuses_every_call_that_decoding_does_not_need(
+    hostile: Sandbox, clip: Path
+) -> None:
+    numbers = {}
+    for name in DENIED_CALLS:
+        number = pyseccomp.resolve_syscall(pyseccomp.system_arch(), name)
+        if number >= 0:  # Some names exist on other processors only.
+            numbers[name] = number
+    assert len(numbers) > 60
+    result = hostile("syscalls", clip, {"numbers": numbers})
+    assert isinstance(result, Payload)
+    assert {name: code for name, code in result.header["got"].items() if code != 1} == {}
+
+
+@pytest.mark.parametrize("task", sorted(EXPECTED))
+def test_abuse_ends_in_a_failure_with_its_reason(hostile: Sandbox, clip: Path, task: str) -> None:
+    started = time.monotonic()
+    outcome = hostile.run(task, clip, request={})
+    taken = time.monotonic() - started
+    assert isinstance(outcome.result, Failure), outcome
+    assert outcome.result.reason is EXPECTED[task]
+    assert taken < hostile.limits.seconds + 1
+    assert outcome.usage is not None
+    assert outcome.usage.peak_mb < hostile.limits.memory_mb
+    assert outcome.result.detail.isprintable()
+    assert len(outcome.result.detail) <= 300
+    assert isinstance(hostile("echo", clip, {}), Payload)
+
+
+@pytest.mark.parametrize("task", ["say-all-then-loop", "say-all-then-more"])
+def test_a_whole_reply_counts_and_what_follows_does_not(
+    hostile: Sandbox, clip: Path, task: str
+) -> None:
+    started = time.monotonic()
+    assert hostile(task, clip, {}) == Payload({"got": "all"}, (b"x" * 1000,))
+    assert time.monotonic() - started < 1
+
+
+def test_a_call_may_have_limits_of_its_own(hostile: Sandbox, clip: Path) -> None:
+    started = time.monotonic()
+    hurried = hostile.with_limits(Limits(seconds=0.3))("sleep", clip, {})
+    assert isinstance(hurried, Failure)
+    assert hurried.reason is FailureReason.OUT_OF_TIME
+    assert time.monotonic() - started < 2
+    generous = Limits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
+    large = hostile.with_limits(generous)("return-400-mb", clip, {})
+    assert isinstance(large, Payload)
+    assert len(large.blobs[0]) == 300 * 1024**2

@@ -1,0 +1,41 @@
+"""Frames as JPEG files."""
+
+import numpy as np
+import pytest
+
+from unreel.core.errors import InvalidValueError
+from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
+from unreel.media.scene import Scene, read_index
+
+RGB = Scene(320, 180, 0).draw(9)
+
+
+def test_a_jpeg_keeps_the_picture_and_repeats_byte_for_byte() -> None:
+    data = encode_jpeg(RGB)
+    assert data == encode_jpeg(RGB.copy())
+    back = decode_jpeg(data, width=320, height=180)
+    assert np.abs(back.astype(int) - RGB).mean() < 4
+    assert read_index(back) == 9
+
+
+def test_a_jpeg_carries_no_more_than_it_must() -> None:
+    data = encode_jpeg(RGB)
+    assert b"Exif" not in data
+    assert len(encode_jpeg(RGB, quality=40)) < len(data)
+
+
+@pytest.mark.parametrize(
+    ("longest", "shape"),
+    [(160, (90, 160, 3)), (320, (180, 320, 3)), (None, (180, 320, 3)), (900, (180, 320, 3))],
+)
+def test_pictures_shrink_and_never_grow(longest, shape) -> None:
+    assert fit_longest(RGB, longest).shape == shape
+
+
+def test_an_upright_picture_shrinks_by_its_height() -> None:
+    assert fit_longest(np.rot90(RGB).copy(), 80).shape == (80, 45, 3)
+
+
+def test_a_jpeg_of_another_size_is_refused() -> None:
+    with pytest.raises(InvalidValueError):
+        decode_jpeg(encode_jpeg(RGB), width=1, height=1)

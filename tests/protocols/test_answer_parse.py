@@ -1,0 +1,178 @@
+"""`realism`, `reality` and `preference`: one score, label or position in a text."""
+
+import pytest
+
+from unreel.core.judgement import Label
+from unreel.core.verdict import Position, Unparsed, UnparsedReason
+from unreel.protocols.preference.parser import parse as parse_preference
+from unreel.protocols.protocol import Mode, Reading
+from unreel.protocols.realism.parser import parse as parse_realism
+from unreel.protocols.reality.parser import parse as parse_reality
+
+MISSING = UnparsedReason.MISSING
+MALFORMED = UnparsedReason.MALFORMED
+AMBIGUOUS = UnparsedReason.AMBIGUOUS
+OUT_OF_RANGE = UnparsedReason.OUT_OF_RANGE
+REAL, FAKE = Label.REAL, Label.GENERATED
+FIRST, SECOND = Position.FIRST, Position.SECOND
+
+
+def outcome(part: object) -> object:
+    return part.reason if isinstance(part, Unparsed) else part
+
+
+def reading(mode: Mode = "strict", prompt: str = "paper") -> Reading:
+    return Reading(mode=mode, prompt=prompt)
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        ("<think>fine</think><answer>1</answer>", REAL, REAL),
+        ("<think>bad<think><answer>0 </answer>.", FAKE, FAKE),  # as the paper's own example has it
+        ("<answer>\n1\n</answer>", REAL, REAL),
+        ("<answer>1</answer> no: <answer>0</answer>", FAKE, FAKE),  # the last one
+        ("<answer>0</answer> as in <answer>answer here </answer>", FAKE, FAKE),
+        ("<answer>answer here </answer>", MALFORMED, MALFORMED),
+        ("<answer>2</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>0.5</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>01</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>0 or 1</answer>", MALFORMED, MALFORMED),
+        ("<answer></answer>", MISSING, MISSING),
+        ("<answer>Real</answer>", MALFORMED, REAL),
+        ('<answer>"0"</answer>', MALFORMED, FAKE),
+        ("<answer>1 (real)</answer>", MALFORMED, REAL),
+        ("<answer>1 (fake)</answer>", MALFORMED, AMBIGUOUS),
+        ("<answer>Answer: 0.</answer>", MALFORMED, FAKE),
+        ("<Answer>0</Answer>", MISSING, FAKE),
+        ("<think>x</think><answer>0", MISSING, FAKE),
+        ("<answer>0<answer>", MISSING, FAKE),
+        ("1", MISSING, REAL),
+        ("<think>x</think>\nfake", MISSING, FAKE),
+        ("The video is fake", MISSING, MISSING),
+        ("Error code: 401", MISSING, MISSING),
+        ("I'm sorry, I can't watch videos.", MISSING, MISSING),
+        ("", MISSING, MISSING),
+    ],
+)
+def test_reality(text: str, strict: object, lenient: object) -> None:
+    assert outcome(parse_reality(text, reading()).label) == strict
+    assert outcome(parse_reality(text, reading("lenient")).label) == lenient
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        ("<answer>3</answer>", 3, 3),
+        ("<answer>1</answer><answer> 5 </answer>", 5, 5),
+        ("<answer>0</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>6</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>-3</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>3.5</answer>", MALFORMED, MALFORMED),  # never rounded
+        ("<answer>three</answer>", MALFORMED, MALFORMED),
+        ("<answer>3(Normal)</answer>", MALFORMED, 3),
+        ("<answer>3(Good)</answer>", MALFORMED, AMBIGUOUS),
+        ("<answer>4 - good.</answer>", MALFORMED, 4),
+        ("<answer>4/5</answer>", MALFORMED, 4),
+        ("<answer>Score: 2</answer>", MALFORMED, 2),
+        ("<answer>Poor</answer>", MALFORMED, 2),
+        ("<answer>4", MISSING, 4),
+        ("<think>fine</think> 4", MISSING, 4),
+        ("4 of the 5 people look odd", MISSING, MISSING),
+        ("error 3", MISSING, MISSING),
+        ("", MISSING, MISSING),
+    ],
+)
+def test_realism_scores(text: str, strict: object, lenient: object) -> None:
+    assert outcome(parse_realism(text, reading()).score) == strict
+    assert outcome(parse_realism(text, reading("lenient")).score) == lenient
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        ("<answer>Bad</answer>", 1, 1),
+        ("<answer>Excellent</answer>", 5, 5),
+        ("<answer>excellent</answer>", MALFORMED, 5),
+        ("<answer>3</answer>", MALFORMED, 3),
+        ("<answer>9</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
+        ("<answer>Fair</answer>", MALFORMED, MALFORMED),
+    ],
+)
+def test_realism_terms(text: str, strict: object, lenient: object) -> None:
+    assert outcome(parse_realism(text, reading(prompt="score-only-verbal")).score) == strict
+    lenient_reading = reading("lenient", "score-only-verbal")
+    assert outcome(parse_realism(text, lenient_reading).score) == lenient
+
+
+def test_realism_reasons_end_where_the_next_begins() -> None:
+    verdict = parse_realism(
+        "<think>Problem Description: The cup floats.\nStandard Adherence: Conspicuous anomalies.</think>\n"
+        "<answer>2</answer>",
+        reading(),
+    )
+    assert verdict.problem == "The cup floats."
+    assert verdict.adherence == "Conspicuous anomalies."
+    assert verdict.score == 2
+
+
+def test_realism_reasons_of_the_last_draft_count() -> None:
+    text = (
+        "Problem Description: a Standard Adherence: b "
+        "Problem Description: c Standard Adherence: d<answer>1</answer>"
+    )
+    verdict = parse_realism(text, reading())
+    assert (verdict.problem, verdict.adherence) == ("c", "d")
+
+
+def test_realism_reasons_without_headings_or_words_are_missing() -> None:
+    for text in ("<think>It is fine.</think>", "Problem Description:</think>", ""):
+        verdict = parse_realism(text, reading("lenient"))
+        assert outcome(verdict.problem) == MISSING
+        assert outcome(verdict.adherence) == MISSING
+
+
+def test_lenient_takes_headings_in_bold() -> None:
+    text = "**Problem description:** The cup floats.\n### standard  adherence: Poor."
+    assert outcome(parse_realism(text, reading()).problem) == MISSING
+    verdict = parse_realism(text, reading("lenient"))
+    assert verdict.problem == "The cup floats."
+    assert verdict.adherence == "Poor."
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        ("1", FIRST, FIRST),
+        (' "2". ', SECOND, SECOND),
+        ("<think>1 or 2?</think>\n2", SECOND, SECOND),
+        ("Video 1", MALFORMED, FIRST),
+        ("The second video is real.", MALFORMED, SECOND),
+        ("first", MALFORMED, FIRST),
+        ("The second clip seems to be real", MALFORMED, SECOND),
+        ("<answer>1</answer>", MALFORMED, FIRST),
+        ("<answer>2</answer> then <answer>1</answer>", MALFORMED, FIRST),
+        ("1. Its motion is smooth.", MALFORMED, FIRST),
+        ("2\nBecause of the light.", MALFORMED, SECOND),
+        ("1 - the light is right", MALFORMED, FIRST),
+        ("1. The first is odd. 2. The second is odd.", MALFORMED, AMBIGUOUS),
+        ("12", MALFORMED, MALFORMED),
+        ("0", MALFORMED, MALFORMED),
+        ("2 validation errors for ChatRequest", MALFORMED, MALFORMED),
+        ("1 error occurred", MALFORMED, MALFORMED),
+        ("The first video is not real", MALFORMED, MALFORMED),
+        ("I'm sorry, I cannot compare 1 and 2", MALFORMED, MALFORMED),
+        ("both", MALFORMED, MALFORMED),
+        ("", MISSING, MISSING),
+    ],
+)
+def test_preference(text: str, strict: object, lenient: object) -> None:
+    assert outcome(parse_preference(text, reading()).real) == strict
+    assert outcome(parse_preference(text, reading("lenient")).real) == lenient
+
+
+def test_what_could_not_be_read_is_shown() -> None:
+    assert parse_reality("<answer>maybe</answer>", reading()).label == Unparsed(MALFORMED, "maybe")
+    long = parse_preference("x" * 5000, reading()).real
+    assert isinstance(long, Unparsed)
+    assert len(long.found) < 200

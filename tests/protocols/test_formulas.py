@@ -1,0 +1,117 @@
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidValueError
+from unreel.protocols.formulas import (
+    balanced_accuracy,
+    overall,
+    pair_consistency,
+    paper_round,
+    pooled_accuracy,
+)
+
+
+def test_overall_weighs_four_figures_alike_and_wants_a_small_time_distance() -> None:
+    assert overall(accuracy=80, explanation=40, box_iou=20, time_distance=30) == pytest.approx(52.5)
+    assert overall(accuracy=100, explanation=100, box_iou=100, time_distance=0) == 100
+    assert overall(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
+
+
+def test_overall_refuses_what_is_no_percentage() -> None:
+    with pytest.raises(InvalidValueError, match="Give percentages"):
+        overall(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
+    with pytest.raises(InvalidValueError):
+        overall(accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0)
+
+
+def test_overall_reproduces_every_printed_row(shared: Path) -> None:
+    tables = json.loads((shared / "published" / "goldens.json").read_text(encoding="utf-8"))
+    rows = [row["printed"] for split in tables["deeptracereward"].values() for row in split]
+    assert len(rows) == 42
+    for row in rows:
+        value = overall(
+            accuracy=row["acc"],
+            explanation=row["explanation"],
+            box_iou=row["bbox_iou"],
+            time_distance=row["time_dist"],
+        )
+        assert abs(Decimal(str(row["overall"])) - Decimal(repr(value))) <= Decimal("0.0501")
+
+
+def test_pooled_weighs_clips_and_balanced_weighs_sides() -> None:
+    counts = {"real_correct": 90, "n_real": 100, "fake_correct": 3, "n_fake": 10}
+    assert pooled_accuracy(**counts) == pytest.approx(100 * 93 / 110)
+    assert balanced_accuracy(**counts) == pytest.approx((90 + 30) / 2)
+
+
+@pytest.mark.parametrize(("correct", "n"), [(0, 0), (-1, 3), (4, 3)])
+def test_counts_that_cannot_be_are_refused(correct: int, n: int) -> None:
+    with pytest.raises(InvalidValueError):
+        pooled_accuracy(real_correct=correct, n_real=n, fake_correct=1, n_fake=2)
+    with pytest.raises(InvalidValueError):
+        balanced_accuracy(real_correct=1, n_real=2, fake_correct=correct, n_fake=n)
+    with pytest.raises(InvalidValueError):
+        pair_consistency(agreeing=correct, pairs=n)
+
+
+def test_pair_consistency_is_the_share_that_the_paper_prints() -> None:
+    assert paper_round(pair_consistency(agreeing=319, pairs=345), 3) == Decimal("0.925")
+    assert paper_round(pair_consistency(agreeing=260, pairs=345), 3) == Decimal("0.754")
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "printed"),
+    [
+        (Fraction(37200, 440), 1, "84.6"),  # 84.545.. -> 84.55 -> 84.6; rounding once gives 84.5
+        (84.545, 1, "84.6"),
+        (84.544, 1, "84.5"),
+        (0.05, 1, "0.1"),
+        (0.045, 1, "0.1"),
+        (0.0449, 1, "0.0"),
+        (99.945, 1, "100.0"),
+        (36.275, 1, "36.3"),  # the float lies just below; its shortest name does not
+        (2.675, 2, "2.68"),
+        (1.45, 0, "2"),
+        (1.44, 0, "1"),
+        (-0.25, 1, "-0.3"),
+        (-0.01, 1, "0.0"),
+        (0, 1, "0.0"),
+        (1e30, 1, "1000000000000000000000000000000.0"),
+        (5e-324, 1, "0.0"),
+    ],
+)
+def test_paper_round_rounds_twice_and_half_up(
+    value: Fraction | float, places: int, printed: str
+) -> None:
+    assert str(paper_round(value, places)) == printed
+
+
+def test_paper_round_refuses_what_is_no_number() -> None:
+    for value, places in ((float("nan"), 1), (float("inf"), 1), (1.0, -1)):
+        with pytest.raises(InvalidValueError):
+            paper_round(value, places)
+
+
+@given(st.integers(0, 10**7), st.integers(0, 4))
+def test_paper_round_by_hand_on_digits(thousandths: int, places: int) -> None:
+    finer, half = 10 ** (places + 1), 10
+    by_hand = (2 * thousandths * finer + 1000) // 2000  # half up to one place more
+    by_hand = (2 * by_hand + half) // (2 * half)  # then half up again
+    assert paper_round(Fraction(thousandths, 1000), places) == Decimal(by_hand) / 10**places
+    assert paper_round(thousandths / 1000, places) == Decimal(by_hand) / 10**places
+
+
+@given(st.fractions(0, 100), st.fractions(0, 100), st.integers(0, 3))
+def test_paper_round_keeps_the_order(a: Fraction, b: Fraction, places: int) -> None:
+    low, high = sorted((a, b))
+    assert paper_round(low, places) <= paper_round(high, places)
+    assert (
+        abs(paper_round(a, places) - Decimal(a.numerator) / a.denominator)
+        <= Decimal("0.551") / 10**places
+    )

@@ -1,0 +1,113 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Pair
+from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.preference.order import balance_order
+from unreel.protocols.preference.scorer import PreferenceRow, score
+from unreel.protocols.protocol import Row
+
+FIRST, SECOND = Position.FIRST, Position.SECOND
+UNREAD = Unparsed(UnparsedReason.MALFORMED, "both")
+FAILED = Failure(FailureReason.OUT_OF_TIME, "slow")
+Outcome = Position | Unparsed | Failure
+
+
+def rows(name: str, real: Position, *counts: tuple[Outcome, int]) -> list[PreferenceRow]:
+    made = []
+    outcomes = [outcome for outcome, n in counts for _ in range(n)]
+    for i, outcome in enumerate(outcomes):
+        clips = (ClipId(f"{name}{i}"), ClipId(f"{name}{i}-made"))
+        pair = Pair(*clips) if real is FIRST else Pair(*reversed(clips))
+        said = outcome if isinstance(outcome, Failure) else PreferenceVerdict(real=outcome)
+        made.append(Row(subject=pair, truth=real, outcome=said))
+    return made
+
+
+def value(card: Scorecard, name: str) -> float:
+    measured = card[name]
+    assert isinstance(measured, Estimate), f"{name}: {measured}"
+    return measured.value
+
+
+def metric(card: Scorecard, name: str) -> Metric:
+    return next(each for each in card.metrics if each.name == name)
+
+
+def test_a_table_computed_by_hand() -> None:
+    card = score(
+        [
+            *rows("a", FIRST, (FIRST, 9), (SECOND, 1), (UNREAD, 2)),
+            *rows("b", SECOND, (SECOND, 2), (FIRST, 3), (FAILED, 1)),
+        ],
+        seed=1,
+    )
+    assert (card.n_questions, card.n_answered) == (18, 17)
+    assert value(card, "real-first-accuracy") == pytest.approx(90)
+    assert value(card, "real-second-accuracy") == pytest.approx(40)
+    assert value(card, "accuracy") == pytest.approx(65)
+    assert value(card, "pooled") == pytest.approx(100 * 11 / 15)
+    assert value(card, "pooled-all-pairs") == pytest.approx(100 * 11 / 18)
+    assert value(card, "position-bias") == pytest.approx(25)
+    assert card.failures == {"out-of-time": 1}
+    assert card.unparsed == {"real: malformed": 2}
+    assert str(metric(card, "accuracy").coverage) == "15/17 parsed"
+    assert str(metric(card, "pooled-all-pairs").coverage) == "15/18 parsed"
+
+
+@pytest.mark.parametrize(("always", "bias"), [(FIRST, 50), (SECOND, -50)])
+def test_a_reviewer_that_looks_only_at_the_place_is_right_half_of_the_time(
+    always: Position, bias: float
+) -> None:
+    # Three times as many pairs show the real clip first: the balanced figure is not fooled.
+    card = score([*rows("a", FIRST, (always, 30)), *rows("b", SECOND, (always, 10))], seed=1)
+    assert value(card, "accuracy") == pytest.approx(50)
+    assert value(card, "position-bias") == pytest.approx(bias)
+
+
+def test_one_order_alone_says_nothing_about_the_other() -> None:
+    card = score(rows("a", FIRST, (FIRST, 10)), seed=1)
+    assert value(card, "real-first-accuracy") == 100
+    assert card["accuracy"] == Unmeasured("no valid answer for pairs with the real clip second")
+    assert isinstance(card["position-bias"], Unmeasured)
+
+
+def test_both_orders_of_one_real_clip_are_drawn_together() -> None:
+    base = [
+        *rows("a", FIRST, (FIRST, 20), (SECOND, 20)),
+        *rows("b", SECOND, (SECOND, 20), (FIRST, 20)),
+    ]
+    once, thrice = score(base, seed=2)["pooled"], score(base * 3, seed=2)["pooled"]
+    assert isinstance(once, Estimate)
+    assert isinstance(thrice, Estimate)
+    assert thrice.high - thrice.low == pytest.approx(once.high - once.low, rel=0.2)
+
+
+def test_a_single_clip_is_no_pair() -> None:
+    row = Row(subject=ClipId("a"), truth=FIRST, outcome=PreferenceVerdict(real=FIRST))
+    with pytest.raises(InvalidValueError, match="Use `reality`"):
+        score([row], seed=1)
+
+
+@given(st.integers(0, 30), st.integers(0, 10**6))
+def test_half_of_the_pairs_show_the_real_clip_first(n: int, seed: int) -> None:
+    pairs = [(ClipId(f"r{i}"), ClipId(f"g{i}")) for i in range(n)]
+    shown = balance_order(pairs, seed=seed)
+    first = sum(each.real is FIRST for each in shown)
+    assert abs(2 * first - n) <= 1
+    for (real, generated), each in zip(pairs, shown, strict=True):
+        assert {each.pair.first, each.pair.second} == {real, generated}
+        assert (each.pair.first == real) == (each.real is FIRST)
+    assert shown == balance_order(pairs, seed=seed)
+
+
+def test_another_seed_gives_another_order_and_an_odd_pair_has_no_fixed_side() -> None:
+    pairs = [(ClipId(f"r{i}"), ClipId(f"g{i}")) for i in range(9)]
+    orders = [tuple(each.real for each in balance_order(pairs, seed=seed)) for seed in range(20)]
+    assert len(set(orders)) > 10
+    assert {order.count(FIRST) for order in orders} == {4, 5}

@@ -1,0 +1,132 @@
+from itertools import combinations
+
+import pytest
+from scipy import stats as reference
+
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Rating
+from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
+from unreel.protocols.protocol import Row
+from unreel.protocols.realism.scorer import RealismRow, score
+
+MISSING = Unparsed(UnparsedReason.MISSING)
+FAILED = Failure(FailureReason.UNDECODABLE, "broken")
+
+
+def row(
+    clip: str,
+    human: int,
+    given: int | Unparsed | Failure,
+    similarity: float | None = None,
+    problem: str | Unparsed = MISSING,
+) -> RealismRow:
+    outcome = (
+        given
+        if isinstance(given, Failure)
+        else RealismVerdict(score=given, problem=problem, adherence=MISSING)
+    )
+    truth = Rating(score=human, problem="a person's words")
+    return Row(subject=ClipId(clip), truth=truth, outcome=outcome, text_score=similarity)
+
+
+def value(card: Scorecard, name: str) -> float:
+    measured = card[name]
+    assert isinstance(measured, Estimate), f"{name}: {measured}"
+    return measured.value
+
+
+def metric(card: Scorecard, name: str) -> Metric:
+    return next(each for each in card.metrics if each.name == name)
+
+
+def pcr(human: list[int], given: list[int]) -> float:
+    pairs = [(i, j) for i, j in combinations(range(len(human)), 2) if human[i] != human[j]]
+    return sum((human[i] - human[j]) * (given[i] - given[j]) > 0 for i, j in pairs) / len(pairs)
+
+
+HUMAN = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+GIVEN = [1, 2, 2, 3, 3, 3, 3, 5, 4, 5]
+
+
+def test_figures_against_plain_formulas() -> None:
+    rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
+    card = score(rows, seed=1)
+    assert value(card, "plcc") == pytest.approx(reference.pearsonr(HUMAN, GIVEN).statistic)
+    assert value(card, "srocc") == pytest.approx(reference.spearmanr(HUMAN, GIVEN).statistic)
+    assert value(card, "pcr") == pytest.approx(pcr(HUMAN, GIVEN))
+    for name in ("plcc", "srocc", "pcr"):
+        assert value(card, name + "-impute-3") == pytest.approx(value(card, name))
+
+
+def test_a_predicted_tie_disagrees() -> None:
+    rows = [row(f"c{i}", human, given) for i, (human, given) in enumerate([(1, 2), (2, 2), (3, 4), (4, 5), (5, 5), (5, 5), (1, 1)])]  # fmt: skip
+    human, given = [1, 2, 3, 4, 5, 5, 1], [2, 2, 4, 5, 5, 5, 1]
+    assert value(score(rows, seed=1), "pcr") == pytest.approx(pcr(human, given))
+
+
+def test_unreadable_scores_are_left_out_or_taken_for_3() -> None:
+    rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
+    unread = [row("u1", 1, Unparsed(UnparsedReason.OUT_OF_RANGE, "7")), row("u2", 5, MISSING)]
+    card = score([*rows, *unread], seed=1)
+    assert value(card, "plcc") == pytest.approx(reference.pearsonr(HUMAN, GIVEN).statistic)
+    imputed = reference.pearsonr([*HUMAN, 1, 5], [*GIVEN, 3, 3]).statistic
+    assert value(card, "plcc-impute-3") == pytest.approx(imputed)
+    assert value(card, "pcr-impute-3") == pytest.approx(pcr([*HUMAN, 1, 5], [*GIVEN, 3, 3]))
+    assert card.unparsed["score: out-of-range"] == 1
+    assert card.unparsed["score: missing"] == 1
+    for name in ("plcc", "srocc", "pcr", "plcc-impute-3"):
+        assert str(metric(card, name).coverage) == "10/12 parsed"
+
+
+def test_failures_are_neither_scored_nor_imputed() -> None:
+    rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
+    with_failure = score([*rows, row("x", 1, FAILED)], seed=1)
+    assert with_failure.metrics == score(rows, seed=1).metrics
+    assert with_failure.failures == {"undecodable": 1}
+    assert (with_failure.n_questions, with_failure.n_answered) == (11, 10)
+
+
+def test_a_constant_reviewer_correlates_with_nothing() -> None:
+    card = score([row(f"c{i}", human, 3) for i, human in enumerate(HUMAN)], seed=1)
+    assert isinstance(card["plcc"], Unmeasured)
+    assert value(card, "pcr") == 0
+
+
+def test_similarity_is_the_mean_over_answers_with_reasons() -> None:
+    rows = [
+        row("a", 1, 1, 0.8, "floats"),
+        row("b", 2, 2, 0.4, "melts"),
+        row("c", 3, 3, None, "blurs"),  # not compared yet
+        row("d", 4, 4, 0.9),  # says no reason: the similarity cannot be of it
+        row("e", 5, FAILED, 0.1),
+    ]
+    card = score(rows, seed=1)
+    similar = card["sts"]
+    assert isinstance(similar, Estimate)
+    assert similar.value == pytest.approx(0.6)
+    assert similar.n == 2
+    assert str(metric(card, "sts").coverage) == "3/4 parsed"
+
+
+def test_similarity_is_unmeasured_until_something_is_compared() -> None:
+    card = score([row("a", 1, 1, None, "floats")], seed=1)
+    assert card["sts"] == Unmeasured("no reason has been compared with a person's")
+
+
+def test_a_similarity_is_a_cosine() -> None:
+    with pytest.raises(InvalidValueError, match="cosines"):
+        score([row("a", 1, 1, 80.0, "floats")], seed=1)
+
+
+def test_ratings_of_one_clip_are_drawn_together() -> None:
+    rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN * 3, GIVEN * 3, strict=True))]
+    alone, repeated = (
+        score(rows, seed=2)["plcc"],
+        score([r for r in rows for _ in range(4)], seed=2)["plcc"],
+    )
+    assert isinstance(alone, Estimate)
+    assert isinstance(repeated, Estimate)
+    assert repeated.high - repeated.low == pytest.approx(alone.high - alone.low, rel=0.2)

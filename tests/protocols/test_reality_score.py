@@ -1,0 +1,157 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from unreel.core.clip import ClipId, Generated, Origin, Real
+from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Label
+from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
+from unreel.protocols.formulas import balanced_accuracy, paper_round, pooled_accuracy
+from unreel.protocols.protocol import Row
+from unreel.protocols.reality.scorer import RealityRow, score
+
+UNREAD = Unparsed(UnparsedReason.MALFORMED, "maybe")
+FAILED = Failure(FailureReason.WORKER_DIED, "gone")
+Outcome = Label | Unparsed | Failure
+
+
+def rows(name: str, origin: Origin, *counts: tuple[Outcome, int]) -> list[RealityRow]:
+    outcomes = [outcome for outcome, n in counts for _ in range(n)]
+    return [
+        Row(
+            subject=ClipId(f"{name}{i}"),
+            truth=origin,
+            outcome=each if isinstance(each, Failure) else RealityVerdict(label=each),
+        )
+        for i, each in enumerate(outcomes)
+    ]
+
+
+REAL = rows("r", Real(), (Label.REAL, 8), (Label.GENERATED, 2), (UNREAD, 1), (FAILED, 1))
+VEO = rows("v", Generated("Veo"), (Label.GENERATED, 3), (Label.REAL, 5), (UNREAD, 2))
+SORA = rows("s", Generated("Sora"), (Label.GENERATED, 4), (Label.REAL, 1), (FAILED, 3))
+
+
+def value(card: Scorecard, name: str) -> float:
+    measured = card[name]
+    assert isinstance(measured, Estimate), f"{name}: {measured}"
+    return measured.value
+
+
+def metric(card: Scorecard, name: str) -> Metric:
+    return next(each for each in card.metrics if each.name == name)
+
+
+def test_a_table_computed_by_hand() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    assert (card.n_questions, card.n_answered) == (30, 26)
+    assert value(card, "pooled: Veo") == pytest.approx(100 * (8 + 3) / (10 + 8))
+    assert value(card, "pooled: Sora") == pytest.approx(100 * (8 + 4) / (10 + 5))
+    assert value(card, "balanced: Veo") == pytest.approx(100 * (8 / 10 + 3 / 8) / 2)
+    assert value(card, "balanced: Sora") == pytest.approx(100 * (8 / 10 + 4 / 5) / 2)
+    assert value(card, "caught: Veo") == pytest.approx(100 * 3 / 8)
+    assert value(card, "caught: Sora") == pytest.approx(100 * 4 / 5)
+    assert value(card, "real-accuracy") == pytest.approx(100 * 8 / 10)
+    assert value(card, "fake-accuracy") == pytest.approx(100 * 7 / 13)
+    assert value(card, "answered-real") == pytest.approx(100 * (8 + 5 + 1) / 23)
+
+
+def test_the_average_weighs_creators_alike() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    for figure in ("pooled", "balanced", "pooled-all-clips", "balanced-all-clips"):
+        by_creator = [value(card, f"{figure}: {name}") for name in ("Veo", "Sora")]
+        assert value(card, figure) == pytest.approx(sum(by_creator) / 2)
+
+
+def test_all_clips_count_unread_answers_and_failures_as_not_right() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    assert value(card, "pooled-all-clips: Veo") == pytest.approx(100 * (8 + 3) / (12 + 10))
+    assert value(card, "balanced-all-clips: Sora") == pytest.approx(100 * (8 / 12 + 4 / 8) / 2)
+    assert str(metric(card, "pooled: Veo").coverage) == "18/21 parsed"
+    assert str(metric(card, "pooled-all-clips: Veo").coverage) == "18/22 parsed"
+
+
+def test_failures_and_unread_answers_are_counted() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    assert card.failures == {"worker-died": 4}
+    assert card.unparsed == {"label: malformed": 3}
+
+
+def test_the_scorer_and_the_plain_formulas_agree() -> None:
+    card = score([*REAL, *VEO], seed=1)
+    counts = {"real_correct": 8, "n_real": 10, "fake_correct": 3, "n_fake": 8}
+    assert value(card, "pooled: Veo") == pytest.approx(pooled_accuracy(**counts))
+    assert value(card, "balanced: Veo") == pytest.approx(balanced_accuracy(**counts))
+    assert value(card, "pooled") == pytest.approx(pooled_accuracy(**counts))
+
+
+def test_a_reviewer_that_always_says_real_is_balanced_at_half() -> None:
+    always = [*rows("r", Real(), (Label.REAL, 30)), *rows("v", Generated("Veo"), (Label.REAL, 10))]
+    card = score(always, seed=1)
+    assert value(card, "balanced") == pytest.approx(50)
+    assert value(card, "pooled") == pytest.approx(75)
+    assert value(card, "answered-real") == 100
+    assert value(card, "caught: Veo") == 0
+
+
+def test_one_side_alone_is_no_game() -> None:
+    only_real = score(REAL, seed=1)
+    assert only_real["pooled"] == Unmeasured("there is nothing to compare")
+    assert value(only_real, "real-accuracy") == 80
+    only_fake = score(VEO, seed=1)
+    assert only_fake["pooled: Veo"] == Unmeasured("no valid answer for real clips")
+    assert value(only_fake, "caught: Veo") == pytest.approx(37.5)
+
+
+def test_a_creator_whose_questions_all_failed_is_not_silently_left_out() -> None:
+    lost = rows("x", Generated("Lost"), (FAILED, 5))
+    card = score([*REAL, *VEO, *lost], seed=1)
+    assert card["pooled: Lost"] == Unmeasured("no valid answer for clips of Lost")
+    assert card["pooled"] == Unmeasured("no valid answer for clips of Lost")
+    assert card["caught: Lost"] == Unmeasured("no rows")
+    assert value(card, "pooled-all-clips: Lost") == pytest.approx(100 * 8 / 17)
+
+
+def test_answers_on_one_clip_are_drawn_together() -> None:
+    real = rows("r", Real(), (Label.REAL, 20), (Label.GENERATED, 20))
+    fake = rows("v", Generated("Veo"), (Label.REAL, 20), (Label.GENERATED, 20))
+    once, thrice = score([*real, *fake], seed=3), score([*real, *fake] * 3, seed=3)
+    for name in ("balanced", "pooled"):
+        alone, repeated = once[name], thrice[name]
+        assert isinstance(alone, Estimate)
+        assert isinstance(repeated, Estimate)
+        assert repeated.high - repeated.low == pytest.approx(alone.high - alone.low, rel=0.2)
+
+
+def test_printed_cells_follow_from_their_counts(shared: Path) -> None:
+    tables = json.loads((shared / "published" / "goldens.json").read_text(encoding="utf-8"))
+    cells = [
+        cell
+        for cell in tables["video_reality_test"]["table2"]
+        if cell.get("status") == "ok" and "real_n" in cell
+    ]
+    for cell in cells[:6]:
+        right, wrong = cell["real_correct"], cell["real_n"] - cell["real_correct"]
+        caught, missed = cell["fake_correct"], cell["fake_n"] - cell["fake_correct"]
+        card = score(
+            [
+                *rows("r", Real(), (Label.REAL, right), (Label.GENERATED, wrong)),
+                *rows("f", Generated("X"), (Label.GENERATED, caught), (Label.REAL, missed)),
+            ],
+            seed=1,
+        )
+        assert float(paper_round(value(card, "pooled"), 2)) == pytest.approx(
+            cell["printed"], abs=0.011
+        )
+    assert cells
+
+
+def test_few_clips_of_a_creator_leave_doubt_even_when_all_were_caught() -> None:
+    few = rows("k", Generated("Kling"), (Label.GENERATED, 3))
+    measured = score([*REAL, *few], seed=1)["balanced: Kling"]
+    assert isinstance(measured, Estimate)
+    assert measured.value == pytest.approx(90)
+    assert measured.low < 65
+    assert measured.n == 10 + 3

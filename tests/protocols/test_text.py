@@ -1,0 +1,124 @@
+import pytest
+
+from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.text import (
+    READABLE,
+    after_thinking,
+    first_read,
+    is_no_answer,
+    tagged,
+    unparsed,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("<answer>1</answer>", ["1"]),
+        ("<answer> 1 \n</answer> and <answer>0</answer>", ["1", "0"]),
+        ("<answer><answer>1</answer></answer>", ["1"]),
+        ("<answer>a <answer>b</answer>", ["b"]),
+        ("<answer> </answer>", []),
+        ("</answer>1<answer>", []),
+        ("<answer>1", []),
+        ("<Answer>1</Answer>", []),
+    ],
+)
+def test_strict_pieces_stand_between_a_tag_and_its_end(text: str, pieces: list[str]) -> None:
+    assert tagged(text, "answer", "strict") == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("<Answer>1</ ANSWER >", ["1"]),
+        ("<answer>1", ["1"]),
+        ("<answer>1<answer>", ["1"]),
+        ("<answer>1<think>2", ["1"]),
+        ("<answer>1</answer><answer>", ["1"]),
+        ("answer 1", []),
+        ("<an\u017fwer>1</an\u017fwer>", []),
+    ],
+)
+def test_lenient_pieces_need_no_end_and_no_letter_case(text: str, pieces: list[str]) -> None:
+    assert tagged(text, "answer", "lenient") == pieces
+
+
+def test_only_closed_thoughts_are_left_out() -> None:
+    assert after_thinking("<think>a</think> b") == " b"
+    assert after_thinking("a</THINK>b</think>c") == "c"
+    assert after_thinking("<think>a b") == "<think>a b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I\u2019m really sorry",
+        "Sorry, no.",
+        "I cannot determine whether this video is FAKE.",
+        "I am unable to view the video",
+        "Unable to process the request",
+        "As an AI language model, REAL or not",
+        "I don't have access to videos",
+        "No video was provided",
+        "Error code: 429 - {'error': 'REAL'}",
+        "RateLimitError: slow down",
+        "openai.BadRequestError: no",
+        "error",
+        '{"error": {"message": "REAL.mp4 not found"}}',
+        "HTTP/1.1 503 Service Unavailable",
+        "500 Internal Server Error",
+        "2 validation errors for Request",
+        "Traceback (most recent call last)",
+        "<!DOCTYPE html><html>REAL</html>",
+        '"I apologize',
+    ],
+)
+def test_refusals_and_error_messages_are_no_answers(text: str) -> None:
+    assert is_no_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot see any fault, so REAL.",
+        "Unfortunately, the video is FAKE.",
+        "Errors in the hand show that it is FAKE.",
+        "I do not see artefacts. REAL",
+        "No video artefacts are visible: REAL",
+        "The video is FAKE. I am sorry.",
+        "",
+    ],
+)
+def test_honest_answers_are_not_taken_for_refusals(text: str) -> None:
+    assert not is_no_answer(text)
+
+
+def test_what_was_found_is_cut_to_a_readable_length() -> None:
+    assert unparsed(UnparsedReason.MALFORMED, "  short ").found == "short"
+    found = unparsed(UnparsedReason.MALFORMED, "x" * 10_000).found
+    assert len(found) == READABLE
+    assert found.endswith("x…")
+
+
+def test_the_first_reading_wins_and_later_attempts_are_not_made() -> None:
+    def attempts() -> "object":
+        yield Unparsed(UnparsedReason.MISSING)
+        yield 3
+        raise AssertionError
+
+    assert first_read(attempts()) == 3  # type: ignore[arg-type]
+
+
+def test_the_reason_of_the_attempt_that_understood_most_stays() -> None:
+    missing, malformed = Unparsed(UnparsedReason.MISSING), Unparsed(UnparsedReason.MALFORMED, "x")
+    out_of_range = Unparsed(UnparsedReason.OUT_OF_RANGE, "9")
+    assert first_read([missing, malformed, missing]) == malformed
+    assert (
+        first_read([malformed, out_of_range])
+        == first_read([out_of_range, malformed])
+        == out_of_range
+    )
+    assert first_read([missing]) == missing
+    assert first_read([]) == missing

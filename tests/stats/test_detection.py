@@ -1,0 +1,215 @@
+"""Telling generated from real."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap as scipy_bootstrap
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.detection import auc, balanced_accuracy, calibrate
+from unreel.stats.proportion import wilson
+
+Estimated = Callable[[Measured], Estimate]
+
+LABELLED = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=10, max_size=60
+).filter(lambda rows: len({label for label, _ in rows}) == 2)
+
+
+def _detect(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], ...]:
+    truth = (rng.random(n) < 0.4).astype(float)
+    return truth, 1 / (1 + np.exp(-(2 * truth - 1 + rng.normal(size=n))))
+
+
+@given(LABELLED)
+def test_auc_with_ties_is_the_one_of_scikit_learn(rows: list[tuple[int, int]]) -> None:
+    truth, scores = zip(*rows, strict=True)
+    measured = auc(truth, scores, seed=1)
+    if isinstance(measured, Estimate):
+        assert measured.value == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
+        assert 0 <= measured.low <= measured.high <= 1
+        assert measured.n == len(rows)
+    else:
+        assert "resamples have no value" in measured.why
+
+
+def test_the_interval_of_auc_is_the_one_scipy_finds_by_drawing_clips(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    truth, scores = _detect(rng, 200)
+    ends = scipy_bootstrap(
+        (truth, scores), roc_auc_score, paired=True, n_resamples=1_000, method="percentile", rng=rng
+    ).confidence_interval
+    estimate = estimated(auc(truth, scores, seed=1))
+    width = ends.high - ends.low
+    assert (estimate.low, estimate.high) == pytest.approx((ends.low, ends.high), abs=0.12 * width)
+
+
+def test_turning_the_scores_round_mirrors_auc(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    truth, scores = _detect(rng, 150)
+    there, back = estimated(auc(truth, scores, seed=1)), estimated(auc(truth, -scores, seed=1))
+    assert there.value == pytest.approx(1 - back.value)
+    assert there.low == pytest.approx(1 - back.high, abs=0.02)
+
+
+def test_scores_that_say_nothing_tie_at_one_half(estimated: Estimated) -> None:
+    estimate = estimated(auc(np.arange(40) % 2, np.ones(40), seed=1))
+    assert estimate.value == 0.5
+    assert estimate.low < 0.5 < estimate.high
+
+
+def test_perfect_separation_keeps_the_doubt_of_the_rarer_side(estimated: Estimated) -> None:
+    truth = np.repeat([0, 1], [90, 10])
+    estimate = estimated(auc(truth, truth, seed=1))
+    assert (estimate.value, estimate.high) == (1, 1)
+    assert estimate.low == pytest.approx(estimated(wilson(10, 10)).low)
+
+
+def test_auc_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
+    truth, scores = _detect(rng, 80)
+    once = estimated(auc(truth, scores, seed=1))
+    clips = [f"clip-{clip}" for clip in np.arange(80).repeat(4)]
+    grouped = estimated(auc(truth.repeat(4), scores.repeat(4), seed=1, clusters=clips))
+    assert grouped.value == pytest.approx(once.value)
+    assert grouped.high - grouped.low == pytest.approx(once.high - once.low, rel=0.15)
+
+
+@pytest.mark.parametrize("truth", [[], [1] * 9, [0] * 9])
+def test_auc_needs_both_sides(truth: list[int]) -> None:
+    assert isinstance(auc(truth, range(len(truth)), seed=1), Unmeasured)
+
+
+def test_labels_are_zero_or_one() -> None:
+    with pytest.raises(InvalidValueError, match="Give 1 for generated, 0 for real"):
+        auc([1, 2], [0.5, 0.6], seed=1)
+
+
+def test_balanced_accuracy_is_the_one_of_scikit_learn(estimated: Estimated) -> None:
+    truth = np.repeat([0, 0, 1, 1], [40, 9, 30, 70])
+    said = np.repeat([0, 1, 0, 1], [40, 9, 30, 70])
+    estimate = estimated(
+        balanced_accuracy(correct_real=40, n_real=49, correct_generated=70, n_generated=100)
+    )
+    assert estimate.value == pytest.approx(balanced_accuracy_score(truth, said))
+    assert estimate.n == 149
+
+
+def test_balanced_accuracy_of_perfect_answers_keeps_doubt(estimated: Estimated) -> None:
+    estimate = estimated(
+        balanced_accuracy(correct_real=20, n_real=20, correct_generated=20, n_generated=20)
+    )
+    side = estimated(wilson(20, 20))
+    assert (estimate.value, estimate.high) == (1, 1)
+    assert 1 - estimate.low == pytest.approx((1 - side.low) / np.sqrt(2))
+
+
+@given(st.integers(0, 30), st.integers(0, 50))
+def test_balanced_accuracy_stays_in_range_and_mirrors(real: int, generated: int) -> None:
+    there = balanced_accuracy(
+        correct_real=real, n_real=30, correct_generated=generated, n_generated=50
+    )
+    back = balanced_accuracy(
+        correct_real=30 - real, n_real=30, correct_generated=50 - generated, n_generated=50
+    )
+    assert isinstance(there, Estimate)
+    assert isinstance(back, Estimate)
+    assert -1e-12 <= there.low <= there.value <= there.high <= 1 + 1e-12
+    assert there.low == pytest.approx(1 - back.high)
+
+
+def test_balanced_accuracy_needs_both_sides() -> None:
+    no_real = balanced_accuracy(correct_real=0, n_real=0, correct_generated=3, n_generated=4)
+    no_fake = balanced_accuracy(correct_real=3, n_real=4, correct_generated=0, n_generated=0)
+    assert no_real == Unmeasured("no real clips")
+    assert no_fake == Unmeasured("no generated clips")
+
+
+def test_bins_and_brier_score_are_those_of_scikit_learn(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    truth, told = _detect(rng, 500)
+    result = calibrate(truth, told, seed=1)
+    shares, means = calibration_curve(truth, told, n_bins=10, strategy="quantile")
+    assert [one.p_mean for one in result.bins] == pytest.approx(means)
+    assert [one.generated.value for one in result.bins] == pytest.approx(shares)
+    assert [one.generated.n for one in result.bins] == [50] * 10
+    assert estimated(result.brier).value == pytest.approx(brier_score_loss(truth, told))
+    assert estimated(result.ece).value == pytest.approx(np.abs(shares - means).mean())
+    assert estimated(result.ece).n == estimated(result.brier).n == 500
+
+
+def test_equal_probabilities_share_a_bin(estimated: Estimated) -> None:
+    truth = [0, 0, 0, 1] * 15 + [0, 1, 1, 1] * 5
+    told = [0.25] * 60 + [0.75] * 20
+    result = calibrate(truth, told, seed=1)
+    assert [one.p_mean for one in result.bins] == [0.25, 0.75]
+    assert [one.generated.value for one in result.bins] == [0.25, 0.75]
+    assert estimated(result.ece).value == pytest.approx(0)
+
+
+def test_honest_probabilities_may_have_no_calibration_error(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    told = rng.random(400)
+    honest = estimated(calibrate(rng.random(400) < told, told, seed=1).ece)
+    boastful = estimated(calibrate(rng.random(400) < 0.5, told, seed=1).ece)
+    assert honest.low == 0 < honest.value
+    assert boastful.low > 0.1
+    assert boastful.low < 0.25 < boastful.high  # the mean of |p - 1/2|
+
+
+def test_an_oracle_keeps_doubt_about_its_calibration(estimated: Estimated) -> None:
+    truth = np.arange(60) % 2
+    result = calibrate(truth, truth, seed=1)
+    for measured in (result.ece, result.brier):
+        estimate = estimated(measured)
+        assert estimate.value == estimate.low == 0
+        assert estimate.high == pytest.approx(1 - estimated(wilson(60, 60)).low)
+
+
+def test_calibration_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
+    truth, told = _detect(rng, 100)
+    clips = np.arange(100).repeat(6)
+    once = calibrate(truth, told, seed=1, bins=4)
+    grouped = calibrate(truth.repeat(6), told.repeat(6), seed=1, clusters=clips, bins=4)
+    for alone, repeated in [
+        (once.brier, grouped.brier),
+        (once.ece, grouped.ece),
+        *zip([o.generated for o in once.bins], [g.generated for g in grouped.bins], strict=True),
+    ]:
+        first, second = estimated(alone), estimated(repeated)
+        assert second.value == pytest.approx(first.value)
+        assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.15)
+
+
+def test_calibration_of_nothing_is_unmeasured() -> None:
+    result = calibrate([], [], seed=1)
+    assert result.ece == result.brier == Unmeasured("no rows")
+    assert result.bins == ()
+
+
+def test_calibration_error_of_few_clips_is_unmeasured_with_its_bare_value() -> None:
+    result = calibrate([0, 1, 1], [0.2, 0.6, 0.9], seed=1, bins=1)
+    assert isinstance(result.ece, Unmeasured)
+    assert "needs 6 clips, here are 3; the bare value is 0.1" in result.ece.why
+    assert isinstance(result.brier, Estimate)
+
+
+@pytest.mark.parametrize(
+    ("told", "bins", "remedy"),
+    [([0.5, 1.1], 10, "Map scores to probabilities"), ([0.5, 0.6], 0, "Use 10")],
+)
+def test_impossible_probabilities_and_bins_are_refused(
+    told: list[float], bins: int, remedy: str
+) -> None:
+    with pytest.raises(InvalidValueError, match=remedy):
+        calibrate([0, 1], told, seed=1, bins=bins)

@@ -1,0 +1,79 @@
+"""A hundred thousand rows: bounded time on a busy machine, and bounded memory."""
+
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from unreel.core.estimate import Estimate, Measured
+from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.correlation import plcc, srocc
+from unreel.stats.detection import auc, calibrate
+from unreel.stats.ordering import pair_consistency
+from unreel.stats.paired import paired_difference
+
+N = 100_000
+RNG = np.random.default_rng(11)
+HUMAN = RNG.integers(1, 6, N)
+SCORES = HUMAN + RNG.normal(size=N)
+WHOLE = np.clip(np.rint(SCORES), 1, 5)
+CLIPS = np.arange(N) // 3
+TRUTH = (HUMAN > 3).astype(float)
+TOLD = 1 / (1 + np.exp(3 - SCORES))
+
+
+# Processor seconds: about ten times what an idle core needs.
+@pytest.mark.parametrize(
+    ("seconds", "measure"),
+    [
+        pytest.param(20, lambda: bootstrap_mean(SCORES, seed=1, clusters=CLIPS), id="mean"),
+        pytest.param(1, lambda: bootstrap_mean(TRUTH, seed=1), id="share"),
+        pytest.param(
+            20, lambda: paired_difference(SCORES, HUMAN, seed=1, clusters=CLIPS), id="paired"
+        ),
+        pytest.param(30, lambda: plcc(HUMAN, SCORES, seed=1), id="plcc"),
+        pytest.param(60, lambda: srocc(HUMAN, SCORES, seed=1), id="srocc"),
+        pytest.param(1, lambda: srocc(HUMAN, WHOLE, seed=1), id="srocc-whole-scores"),
+        pytest.param(60, lambda: pair_consistency(HUMAN, SCORES, seed=1), id="pcr"),
+        pytest.param(1, lambda: pair_consistency(HUMAN, WHOLE, seed=1), id="pcr-whole-scores"),
+        pytest.param(
+            30, lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1), id="pcr-10k"
+        ),
+        pytest.param(60, lambda: auc(TRUTH, SCORES, seed=1), id="auc"),
+        pytest.param(60, lambda: calibrate(TRUTH, TOLD, seed=1).ece, id="calibration"),
+        pytest.param(
+            3, lambda: krippendorff_alpha([HUMAN, WHOLE], scale="ordinal", seed=1), id="alpha"
+        ),
+        pytest.param(20, lambda: cohen_kappa(HUMAN, WHOLE, seed=1, clusters=CLIPS), id="kappa"),
+    ],
+)
+def test_a_hundred_thousand_rows_take_seconds(
+    seconds: float, measure: Callable[[], Measured]
+) -> None:
+    started = time.process_time()
+    measured = measure()
+    assert time.process_time() - started < seconds
+    assert isinstance(measured, Estimate)
+    assert measured.high - measured.low < 0.03
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        pytest.param(
+            lambda: pair_consistency(SCORES[:20_000], TOLD[::-1][:20_000], seed=1), id="pcr"
+        ),
+        pytest.param(lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc"),
+    ],
+)
+def test_memory_does_not_grow_with_pairs_or_resamples(measure: Callable[[], Measured]) -> None:
+    tracemalloc.start()
+    try:
+        assert isinstance(measure(), Estimate)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 100e6  # all pairs would take 3 GB, all resamples at once 0.3 GB or 1.6 GB
