@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from unreel.protocols.protocol import PROTOCOLS, Reading, protocol
 from unreel.protocols.space import BoxSpace
 
+pytestmark = pytest.mark.volume
+
 MEGABYTE = 1_000_000
 # One pass takes well under a second here; a pass for every tag would take hours.
 MOST_SECONDS = 8.0

@@ -28,6 +28,8 @@ from unreel.protocols.protocol import Reading, protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.text import READABLE
 
+pytestmark = pytest.mark.volume
+
 TEXTS = 100_000
 PER_EXAMPLE = 200
 SPACE = BoxSpace("pixel", 640, 360)

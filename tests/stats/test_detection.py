@@ -156,6 +156,12 @@ def test_equal_probabilities_share_a_bin(estimated: Estimated) -> None:
     assert estimated(result.ece).value == pytest.approx(0)
 
 
+def test_tied_probabilities_go_to_the_bin_that_holds_their_middle() -> None:
+    told = [0.1] * 30 + [0.5] * 60 + [0.9] * 10
+    result = calibrate([0, 1] * 50, told, seed=1, bins=2)
+    assert [one.generated.n for one in result.bins] == [30, 70]
+
+
 def test_honest_probabilities_may_have_no_calibration_error(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:

@@ -64,7 +64,7 @@ def test_a_hundred_thousand_rows_take_seconds(
     "measure",
     [
         pytest.param(
-            lambda: pair_consistency(SCORES[:20_000], TOLD[::-1][:20_000], seed=1), id="pcr"
+            lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1), id="pcr"
         ),
         pytest.param(lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc"),
     ],
@@ -76,4 +76,4 @@ def test_memory_does_not_grow_with_pairs_or_resamples(measure: Callable[[], Meas
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak_bytes < 100e6  # all pairs would take 3 GB, all resamples at once 0.3 GB or 1.6 GB
+    assert peak_bytes < 100e6  # all pairs would take 0.8 GB, all resamples at once 0.16 or 1.6 GB

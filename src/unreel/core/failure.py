@@ -27,6 +27,7 @@ class FailureReason(StrEnum):
     REFUSED = "refused"
     BUDGET_SPENT = "budget-spent"
     QUARANTINED = "quarantined"
+    STAGE_FAILED = "stage-failed"
     NOT_RECORDED = "not-recorded"
     UNSTATED = "unstated"
 
@@ -68,6 +69,7 @@ _REMEDIES = {
     FailureReason.REFUSED: "The reviewer declined this clip; it counts as unanswered.",
     FailureReason.BUDGET_SPENT: "Raise the budget and run again: answered questions are kept.",
     FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
+    FailureReason.STAGE_FAILED: "Report it with its detail: a step of the job has a bug.",
     FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
     FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",
 }

@@ -13,7 +13,7 @@ from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import Row
 from unreel.stats.bootstrap import Limits, Statistic, bootstrap, bootstrap_mean
 from unreel.stats.proportion import wilson
-from unreel.stats.sample import Array, Sample, as_columns
+from unreel.stats.sample import Array, Sample, as_columns, weighted_sum
 from unreel.stats.shares import WeightedShare, sum_shares
 
 _BOUNDS: Final = (0.0, 1.0)
@@ -117,9 +117,9 @@ def _sum_of_means(sample: Sample, factors: Sequence[float]) -> Statistic:
     def total(weights: Array) -> Array:
         result = weights[:, 0] * 0
         for factor, values, present in means:
-            n = weights @ present
+            n = weighted_sum(weights, present)
             n[n == 0] = math.nan
-            result += factor * (weights @ values) / n
+            result += factor * weighted_sum(weights, values) / n
         return result
 
     return total

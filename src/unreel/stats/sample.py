@@ -133,8 +133,8 @@ class _Holders:
 def weighted_sum(weights: Array, column: Array) -> Array:
     """Sum of `column` under each line of `weights`.
 
-    Not a matrix product: the threads of a BLAS spin against other processes, which made this ten
-    times slower on a busy machine, and its sums differ from one machine to the next.
+    Not a matrix product: the threads of a BLAS spin against other processes, which made 100,000 rows
+    five times slower on a busy machine, and its sums differ from one machine to the next.
     """
     total: Array = np.einsum("ri,i->r", weights, column)
     return total

@@ -42,6 +42,7 @@ def _taken_ms(act: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
+@pytest.mark.alone
 def test_the_hardened_path_costs_little_more_than_the_trusted_one(
     sandbox: Sandbox, tmp_path: Path, tell: Callable[[str], None]
 ) -> None:
