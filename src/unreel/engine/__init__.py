@@ -1,0 +1,1 @@
+"""How work runs and lasts: stages, runners, tables. The one folder that knows Ray and Lance."""

@@ -1,0 +1,142 @@
+"""Runs stages in this process: async ones on an event loop, sync ones in threads."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from unreel.engine.ledger import Ledger, Order
+from unreel.engine.runner import Sink, ledger_item, quarantined
+from unreel.engine.stage import Row, Stage
+from unreel.engine.station import Station
+
+_PULL_ROWS: Final = 256
+_PULL_S: Final = 0.02
+_POLL_S: Final = 0.002
+_SIGNAL_S: Final = 0.5
+
+
+class LocalRunner:
+    """The runner for one machine: no start-up, one process.
+
+    A row asks for the next stage's permit before it gives up its own, so at most the sum of all
+    `in_flight` is held at once, and a slow last stage slows the first.
+    """
+
+    def run(
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
+    ) -> None:
+        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        with Ledger(ledger) as book:
+            job = _Job(iter(rows), stages, sink=sink, ledger=book)
+            thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
+            thread.start()
+            try:
+                # The loop has a thread of its own, so that Ctrl-C arrives here and not in a stage; a
+                # wait without an end would sleep through a signal that another thread took.
+                while not job.ended.wait(_SIGNAL_S):
+                    pass
+            except BaseException:
+                job.stop()
+                thread.join()
+                book.withdraw()
+                raise
+            thread.join()
+            if job.error is not None:
+                book.withdraw()
+                raise job.error
+
+
+class _Job:
+    def __init__(
+        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Ledger
+    ) -> None:
+        self.ended = threading.Event()
+        self.error: BaseException | None = None
+        self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
+        self._stations: list[Station] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        self._source_error: Exception | None = None
+
+    def main(self) -> None:
+        try:
+            asyncio.run(self._drive())
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
+            self.error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+        finally:
+            self.ended.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._loop is not None and self._task is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _drive(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        suspects: list[Row] = []
+        async with AsyncExitStack() as stack:
+            self._stations = [
+                await stack.enter_async_context(Station(stage)) for stage in self._stages
+            ]
+            async with asyncio.TaskGroup() as group:
+                while chunk := await asyncio.to_thread(self._pull):
+                    for row in chunk:
+                        await self._dispatch(row, group, suspects)
+            if self._source_error is not None:
+                raise self._source_error
+            for row in suspects:
+                await self._stations[0].enter()
+                await self._walk(row, alone=True)
+
+    def _pull(self) -> list[Row]:
+        chunk: list[Row] = []
+        until_s = time.monotonic() + _PULL_S
+        try:
+            for row in self._rows:
+                chunk.append(row)
+                if len(chunk) == _PULL_ROWS or time.monotonic() > until_s or self._stopped:
+                    break
+        except Exception as error:  # noqa: BLE001  raised once the rows before it are through
+            self._source_error, self._rows = error, iter(())
+        return chunk
+
+    async def _dispatch(self, row: Row, group: asyncio.TaskGroup, suspects: list[Row]) -> None:
+        match self._ledger.order(ledger_item(row)):
+            case Order.RUN:
+                await self._stations[0].enter()
+                group.create_task(self._walk(row, alone=False))
+            case Order.ALONE:
+                suspects.append(row)
+            case Order.QUARANTINE:
+                await self._deliver(quarantined(row, self._ledger.deaths(ledger_item(row))))
+
+    async def _walk(self, row: Row, *, alone: bool) -> None:
+        """Take `row` from the first station, whose permit is held, through the last."""
+        item, here = ledger_item(row), self._stations[0]
+        self._ledger.begin(item, alone=alone)
+        try:
+            row = await here.apply(row)
+            for following in self._stations[1:]:
+                await following.enter()
+                here.leave()
+                here = following
+                row = await here.apply(row)
+            self._ledger.finish(item)
+            await self._deliver(row)
+        finally:
+            here.leave()
+
+    async def _deliver(self, row: Row) -> None:
+        try:
+            while not self._sink.offer(row):
+                await asyncio.sleep(_POLL_S)
+        except asyncio.CancelledError:
+            self._sink.add(row)  # It is finished, so it shall not be lost to an interrupt.
+            raise

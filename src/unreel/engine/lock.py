@@ -1,0 +1,185 @@
+"""One writer for a table: a kernel lock for a folder, a lease on an object for a store.
+
+The kernel drops its lock with the process, however it ends. A lease is an object that its holder
+rewrites again and again; who finds it unchanged for `LEASE_S` by the own clock may take it over with
+a conditional put, and so may at once a process of the same machine that sees its holder dead.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol
+
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.place import Place
+
+LEASE_S: Final = 60.0
+_held_here: set[str] = set()
+_guard = threading.Lock()
+
+
+class WriterLock(Protocol):
+    """Held by the one committer of a table, from `with` to its end."""
+
+    def __enter__(self) -> "WriterLock": ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def verify(self) -> None:
+        """Raise when the lock was lost: nothing may be committed any more."""
+        ...
+
+
+def writer_lock(place: Place, *, lease_s: float = LEASE_S) -> WriterLock:
+    """The lock of the table at `place`, not yet taken."""
+    if place.is_local:
+        return _FolderLock(place.path.with_name(place.path.name + ".lock"))
+    return _Lease(place, lease_s)
+
+
+def _busy(table: str, holder: str) -> UnreadableSourceError:
+    problem = f"another run writes it ({holder})"
+    return UnreadableSourceError(table, problem, "Wait for it to end, or end it, and run again")
+
+
+class _FolderLock:
+    """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = -1
+
+    def __enter__(self) -> "_FolderLock":
+        name = str(self._path.absolute())
+        with (
+            _guard
+        ):  # A record lock belongs to the process, so two threads must be told apart here.
+            if name in _held_here:
+                raise _busy(str(self._path), f"pid {os.getpid()} of this machine, this process")
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                holder = os.pread(self._file, 200, 0).decode(errors="replace") or "unknown"
+                os.close(self._file)
+                raise _busy(str(self._path), holder) from error
+            _held_here.add(name)
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"pid {os.getpid()} of {socket.gethostname()}".encode(), 0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with _guard:
+            _held_here.discard(str(self._path.absolute()))
+            os.close(self._file)
+
+    def verify(self) -> None:
+        """The kernel keeps it while this process lives."""
+
+
+class _Lease:
+    def __init__(self, place: Place, lease_s: float) -> None:
+        folder, _, name = place.uri.rpartition("/")
+        self._uri, self._name, self._lease_s = place.uri, name + ".lock", lease_s
+        self._store: Any = Place(folder, place.options).objects()
+        self._me = {
+            "owner": uuid.uuid4().hex,
+            "host": socket.gethostname(),
+            "boot": _boot_id(),
+            "pid": os.getpid(),
+        }
+        self._beat = 0
+        self._tag: Any = None
+        self._lost = False
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._pulse = threading.Thread(target=self._renew_for_ever, daemon=True, name="lease")
+
+    def __enter__(self) -> "_Lease":
+        try:
+            self._tag = self._put("create")
+        except (AlreadyExistsError, PreconditionError):
+            self._take_over()
+        self._pulse.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._pulse.join()
+        if not self._lost:
+            self._store.delete(self._name)
+
+    def verify(self) -> None:
+        with self._guard:
+            if not self._lost:
+                self._renew()
+            if self._lost:
+                raise _busy(self._uri, "it took over while this one did not move")
+
+    def _put(self, mode: Any) -> Any:
+        self._beat += 1
+        body = json.dumps(self._me | {"beat": self._beat}).encode()
+        return self._store.put(self._name, body, mode=mode)["e_tag"]
+
+    def _renew(self) -> None:
+        try:
+            self._tag = self._put({"e_tag": self._tag})
+        except (PreconditionError, AlreadyExistsError, FileNotFoundError):
+            self._lost = True
+
+    def _renew_for_ever(self) -> None:
+        while not self._stop.wait(self._lease_s / 4):
+            with self._guard:
+                try:
+                    self._renew()
+                except BaseError:
+                    continue  # The store is away: `verify` decides before the next commit.
+
+    def _take_over(self) -> None:
+        found = self._store.get(self._name)
+        tag, holder = found.meta["e_tag"], json.loads(bytes(found.bytes()))
+        name = f"pid {holder['pid']} of {holder['host']}"
+        if not self._holder_is_dead(holder):
+            deadline = time.monotonic() + self._lease_s
+            while time.monotonic() < deadline:
+                if self._store.head(self._name)["e_tag"] != tag:
+                    raise _busy(self._uri, name)
+                time.sleep(self._lease_s / 20)
+        try:
+            self._tag = self._put({"e_tag": tag})
+        except PreconditionError as error:
+            raise _busy(self._uri, name) from error
+
+    def _holder_is_dead(self, holder: dict[str, Any]) -> bool:
+        if (holder["host"], holder["boot"]) != (self._me["host"], self._me["boot"]):
+            return False
+        return not Path(f"/proc/{holder['pid']}").exists()
+
+
+def _boot_id() -> str:
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="ascii").strip() if path.exists() else uuid.uuid4().hex

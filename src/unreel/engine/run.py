@@ -1,0 +1,159 @@
+"""One call for a job: what is missing from the table is asked, committed once, and summed up."""
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import FailureReason
+from unreel.core.registry import Lazy, Registry
+from unreel.engine.stage import Row, Stage
+
+if TYPE_CHECKING:
+    from unreel.engine.committer import Pace, Progress
+    from unreel.engine.runner import Runner
+    from unreel.engine.table import Table
+
+ENGINES: Final = Registry(
+    "engine",
+    {
+        "local": Lazy("unreel.engine.local:LocalRunner"),
+        "ray": Lazy("unreel.engine.ray_data:RayRunner", extra="ray"),
+    },
+)
+
+ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
+
+_COMMITTER: Final = Lazy("unreel.engine.committer:Committer", extra="eval")
+_PACE: Final = Lazy("unreel.engine.committer:Pace", extra="eval")
+_FIRST_LOOK: Final = 64
+_LARGEST_LOOK: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What one run did."""
+
+    already: int
+    """Questions that had a row before, or came twice."""
+    done: int
+    failures: Mapping[str, int]
+    """New failure rows by reason, quarantined ones among them."""
+    seconds: float
+
+    @property
+    def failed(self) -> int:
+        """New failure rows."""
+        return sum(self.failures.values())
+
+    @property
+    def quarantined(self) -> int:
+        """Rows given up because their worker died each time."""
+        return self.failures.get(FailureReason.QUARANTINED.value, 0)
+
+    @property
+    def rows_per_s(self) -> float:
+        """New rows in a second."""
+        return (self.done + self.failed) / self.seconds if self.seconds > 0 else 0.0
+
+
+def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest has defaults
+    questions: Iterable[Row],
+    stages: Sequence[Stage],
+    *,
+    table: "Table",
+    engine: "str | Runner" = "local",
+    pace: "Pace | None" = None,
+    retry_failed: Collection[str] = (),
+    ledger: Path | None = None,
+    on_progress: "Callable[[Progress], None]" = lambda _progress: None,
+    observe: Callable[[str, int], None] = lambda _step, _rows: None,
+) -> Summary:
+    """Put every question without a row through `stages` and commit what comes back, once.
+
+    Questions are rows with a unique `key`; they are read as they are needed, so the stream may be
+    longer than memory. Killed at any moment, a second call loses nothing that was committed.
+
+    Args:
+        questions: What to ask; those whose key is in the table are skipped.
+        stages: Steps that each row takes, in order; at least one.
+        table: Where rows are kept, and what counts as asked.
+        engine: `local`, `ray`, or a runner of your own.
+        pace: When rows are committed: by default 256 of them, or after 2 s.
+        retry_failed: Ask rows again that failed for one of these reasons, and replace them;
+            `ALL_FAILURES` for every one.
+        ledger: File of starts and finishes; beside the table by default, needed for a remote one.
+        on_progress: Called after each commit, from another thread, with the counts so far.
+        observe: Called at the named steps of a commit: for tests that kill a run.
+
+    Raises:
+        UnreadableSourceError: Another run writes the table, it holds a key twice, or its store does
+            not enforce conditional puts.
+    """
+    runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
+    book = _ledger_path(table, ledger)
+    stream = _Unanswered(questions, table, retry_failed)
+
+    def committed(keys: Sequence[str], progress: "Progress") -> None:
+        stream.pending.difference_update(keys)
+        on_progress(progress)
+
+    began_s = time.monotonic()
+    committer = _COMMITTER.load()(
+        table, pace=pace or _PACE.load()(), on_commit=committed, observe=observe
+    )
+    with committer as sink:
+        runner.run(iter(stream), stages, sink=sink, ledger=book)
+    return Summary(
+        already=stream.already,
+        done=committer.progress.done,
+        failures=dict(committer.progress.failures),
+        seconds=time.monotonic() - began_s,
+    )
+
+
+class _Unanswered:
+    """The questions that still need an answer; `pending` are those given out and not committed."""
+
+    def __init__(self, questions: Iterable[Row], table: "Table", retry: Collection[str]) -> None:
+        self._questions, self._table, self._retry = questions, table, retry
+        self.pending: set[str] = set()
+        self.already = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        source, look = iter(self._questions), _FIRST_LOOK
+        while chunk := list(itertools.islice(source, look)):
+            yield from self._missing(chunk)
+            look = min(2 * look, _LARGEST_LOOK)
+
+    def _missing(self, chunk: list[Row]) -> Iterator[Row]:
+        fresh: dict[str, Row] = {}
+        for row in chunk:
+            if row["key"] not in self.pending:
+                fresh.setdefault(row["key"], row)
+        # Looked up after `pending`: a row that was committed in between is found in the table.
+        held: Mapping[str, Any] = self._table.held(list(fresh))
+        for key, row in fresh.items():
+            there = held.get(key)
+            if there is None or self._again(there):
+                self.pending.add(key)
+                yield row | {"attempt": 1 if there is None else there.attempt + 1}
+            else:
+                self.already += 1
+        self.already += len(chunk) - len(fresh)
+
+    def _again(self, there: Any) -> bool:
+        return there.reason in self._retry
+
+
+def _ledger_path(table: "Table", given: Path | None) -> Path:
+    if given is not None:
+        return given
+    if not table.place.is_local:
+        setting, problem = "ledger", "a table in a store has no folder beside it"
+        remedy = "Name a local file that the next run on this machine will find again"
+        raise InvalidSettingError(setting, problem, remedy)
+    return table.place.path.with_name(table.place.path.name + ".ledger")

@@ -1,0 +1,41 @@
+"""What every engine offers: stages over a stream of rows into one sink."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.stage import Row, Stage, failed
+
+
+class Sink(Protocol):
+    """Where finished rows go; safe to call from any thread."""
+
+    def offer(self, row: Row) -> bool:
+        """Take the row, or say that there is no room now."""
+        ...
+
+    def add(self, row: Row) -> None:
+        """Take the row, waiting for room."""
+        ...
+
+
+class Runner(Protocol):
+    """Puts every row through all stages, in any order, and into the sink: each row once."""
+
+    def run(
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
+    ) -> None:
+        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        ...
+
+
+def quarantined(row: Row, deaths: int) -> Row:
+    """The row as a failure that will not be tried again by itself."""
+    detail = f"its worker died {deaths} times before it came back"
+    return failed(row, Failure(FailureReason.QUARANTINED, detail))
+
+
+def ledger_item(row: Row) -> str:
+    """Under what name the ledger knows the row: a row that is asked again begins without deaths."""
+    return f"{row['key']}/{row['attempt']}"

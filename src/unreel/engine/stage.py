@@ -1,0 +1,85 @@
+"""One step of a job, free of any engine: the same class runs here and on a cluster.
+
+A row is a dict of values that Arrow can hold (None, bool, int, float, str, bytes, lists and dicts of
+them), known by its `key`. A column whose name begins with `_` is scratch: it travels between stages
+(frames, sound) and is never stored. A row that failed carries `failure_reason` and `failure_detail`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason
+
+Row = dict[str, Any]
+
+DETAIL_CHARACTERS: Final = 2_000
+"""A failure's detail is cut here: some libraries put whole bodies into their messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one worker of a stage takes, and how many rows it holds at once."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    in_flight: int = 1
+
+    def __post_init__(self) -> None:
+        if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:
+            msg = (
+                f"resources must satisfy cpus, gpus >= 0 and in_flight >= 1, got {self}. Raise them"
+            )
+            raise InvalidValueError(msg)
+
+
+class Stage:
+    """Turns one row into one row with the same `key`; inherit and write `__call__`, sync or async.
+
+    An instance is built where the job starts and copied to its workers, so it must pickle: open
+    clients and load weights in `setup`. A sync `__call__` runs in `in_flight` threads at once, an
+    async one on a single event loop. What it raises becomes a failure row, so it may simply raise.
+    """
+
+    resources: Resources = Resources()
+
+    def setup(self) -> None:
+        """Called once in each worker before its first row; an error here ends the job."""
+
+    def __call__(self, row: Row) -> Any:
+        """The row's successor, or an awaitable of it."""
+        raise NotImplementedError
+
+    def close(self) -> Any:
+        """Called once in each worker that ends in peace; may be async."""
+
+
+def failed(row: Row, failure: Failure) -> Row:
+    """The row as a failure; its scratch columns are let go."""
+    detail = failure.detail[:DETAIL_CHARACTERS]
+    return stored(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}
+
+
+def has_failed(row: Row) -> bool:
+    """Whether a stage gave up on this row."""
+    return row.get("failure_reason") is not None
+
+
+def stored(row: Row) -> Row:
+    """The row without its scratch columns."""
+    return {name: value for name, value in row.items() if not name.startswith("_")}
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure behind an exception that left a stage: its own, or one made from its words."""
+    carried = getattr(error, "failure", None)
+    if isinstance(carried, Failure):
+        return carried
+    detail = f"{type(error).__name__}: {error}"
+    match error:
+        case MemoryError():
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        case TimeoutError():
+            return Failure(FailureReason.OUT_OF_TIME, detail)
+        case _:
+            return Failure(FailureReason.STAGE_FAILED, detail)

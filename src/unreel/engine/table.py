@@ -1,0 +1,259 @@
+"""Lance tables with one row for a key: what readers see, and what the one committer may do.
+
+A failure that is asked again *replaces* its row: the old row goes and the new one comes in the same
+commit, so a reader of any version, in any tool, sees one row for a key and `attempt` says which try
+it was. Keeping all tries and letting the latest win was the alternative; it would double keys for
+everyone who opens the table without unreel.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import lance
+import numpy as np
+import pyarrow as pa
+from lance.fragment import write_fragments
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.kind import TableKind
+from unreel.engine.lock import WriterLock
+from unreel.engine.place import Place
+from unreel.engine.stage import Row
+
+FRAGMENT_ROWS: Final = 8_192
+"""Compaction leaves fragments of this size alone, so a row is rewritten a bounded number of times."""
+
+_CACHE_BYTES: Final = 4 * 2**20
+"""By default Lance keeps up to a gigabyte of manifests of versions that nobody reads again."""
+
+_FRUGAL: Final = {
+    "batch_size": 4096,
+    "batch_readahead": 2,
+    "fragment_readahead": 2,
+    "io_buffer_size": 8 * 2**20,
+}
+"""A scan of all keys reads ahead without bound otherwise."""
+
+KEEP_VERSIONS: Final = timedelta(hours=1)
+"""A reader may go on with the version it opened for this long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a table already holds for a key."""
+
+    attempt: int
+    reason: str | None
+    """Why it failed; `None` for an answer."""
+
+
+class Table:
+    """The table at `place`, read as of the moment of each call."""
+
+    def __init__(self, place: Place, kind: TableKind) -> None:
+        self.place = place
+        self.kind = kind
+
+    def exists(self) -> bool:
+        """Whether anything was ever committed here."""
+        return self._find() is not None
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows there are, or how many fulfil `where`."""
+        dataset = self._find()
+        return 0 if dataset is None else int(dataset.count_rows(where))
+
+    def failures(self) -> Counter[str]:
+        """Failed rows by reason."""
+        tally: Counter[str] = Counter()
+        dataset = self._find()
+        if dataset is not None:
+            scan = dataset.scanner(columns=["failure_reason"], filter="failure_reason IS NOT NULL")
+            for batch in scan.to_batches():
+                tally.update(batch.column("failure_reason").to_pylist())
+        return tally
+
+    def rows(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[Row]:
+        """Every row, upgraded to this release, streamed; a doubled key is an error.
+
+        `columns` of another version's row may not exist in this one: name them only in code that
+        knows the kind. `where` is a filter in Lance's SQL.
+
+        Raises:
+            UnreadableSourceError: There is no table, or a key is in it twice.
+        """
+        dataset = self.open()
+        self._require_unique_keys(dataset)
+        wanted = None if columns is None else [*{"key", "row_version", *columns}]
+        scan = dataset.scanner(columns=wanted, filter=where, batch_size=1024)
+        for batch in scan.to_batches():
+            for row in batch.to_pylist():
+                whole = self.kind.upgrade(row)
+                yield whole if columns is None else {name: whole[name] for name in columns}
+
+    def held(self, keys: Sequence[str]) -> Mapping[str, Held]:
+        """What is there for each of `keys`; a key without a row is left out."""
+        found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
+        return {row["key"]: Held(row["attempt"], row["failure_reason"]) for row in found}
+
+    def get(self, keys: Sequence[str]) -> list[Row]:
+        """The whole rows of `keys`, in any order; a key without a row is left out."""
+        return [self.kind.upgrade(row) for row in self._look_up(keys, columns=None)]
+
+    def _look_up(self, keys: Sequence[str], *, columns: list[str] | None) -> list[Row]:
+        dataset = self._find() if keys else None
+        if dataset is None:
+            return []
+        quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
+        scan = dataset.scanner(columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
+        rows: list[Row] = scan.to_table().to_pylist()
+        return rows
+
+    def check(self) -> None:
+        """Raise when a key is in the table twice."""
+        dataset = self._find()
+        if dataset is not None:
+            self._require_unique_keys(dataset)
+
+    def open(self) -> Any:
+        """The Lance data set behind the table, at its latest version."""
+        try:
+            return lance.dataset(
+                self.place.uri,
+                storage_options=dict(self.place.options),
+                index_cache_size_bytes=_CACHE_BYTES,
+                metadata_cache_size_bytes=_CACHE_BYTES,
+            )
+        except (ValueError, OSError) as error:
+            remedy = "Check the path; a run writes it with its first commit"
+            raise UnreadableSourceError(
+                self.place.uri, f"no {self.kind.name} table: {error}", remedy
+            ) from error
+
+    def _find(self) -> Any:
+        try:
+            return self.open()
+        except UnreadableSourceError:
+            return None
+
+    def _require_unique_keys(self, dataset: Any) -> None:
+        doubled = doubled_keys(dataset)
+        if doubled:
+            problem = f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}"
+            remedy = "Something else wrote this table. Keep one row of each with TableWriter.mend()"
+            raise UnreadableSourceError(self.place.uri, problem, remedy)
+
+
+class TableWriter:
+    """Changes one table, by one thread of the process that holds its lock; each change is one commit.
+
+    Args:
+        table: The table; it is created when it does not exist, and widened when this release knows
+            columns that it has not.
+        lock: Held by the caller; looked at before each commit.
+        observe: Told `written` when new data lies in the store and `committed` when readers see it.
+    """
+
+    def __init__(
+        self, table: Table, *, lock: WriterLock, observe: Callable[[str, int], None]
+    ) -> None:
+        self._table = table
+        self._lock = lock
+        self._observe = observe
+        self._dataset = self._prepare()
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows whose keys are not in the table."""
+        batch = self._table.kind.batch(rows)
+        data = pa.Table.from_batches([batch])
+        fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
+        self._commit(lance.LanceOperation.Append(fragments), len(rows))
+
+    def replace(self, rows: Sequence[Row]) -> None:
+        """Put rows in the place of those with their keys: out and in, in one commit."""
+        batch = self._table.kind.batch(rows)
+        merge = self._dataset.merge_insert("key")
+        merge = merge.when_matched_update_all().when_not_matched_insert_all()
+        transaction, _ = merge.execute_uncommitted(pa.Table.from_batches([batch]))
+        self._commit(transaction, len(rows))
+
+    def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
+        """Join small fragments and let go of versions older than `keep`."""
+        self._lock.verify()
+        self._dataset.optimize.compact_files(
+            target_rows_per_fragment=FRAGMENT_ROWS, num_threads=1, batch_size=1024
+        )
+        # Data without a manifest is what a killed committer left: only the holder of the lock writes.
+        self._dataset.cleanup_old_versions(older_than=keep, delete_unverified=True)
+        self._dataset.checkout_latest()
+
+    def mend(self) -> int:
+        """Keep one row of each doubled key, an answer before a failure; how many rows went."""
+        doubled = set(doubled_keys(self._dataset))
+        if not doubled:
+            return 0
+        columns = ["key", "attempt", "failure_reason"]
+        kept: dict[str, tuple[bool, int, int]] = {}
+        seen: list[int] = []
+        for batch in self._dataset.scanner(columns=columns, with_row_id=True).to_batches():
+            for row in batch.to_pylist():
+                if row["key"] in doubled:
+                    seen.append(row["_rowid"])
+                    rank = (row["failure_reason"] is None, row["attempt"], -row["_rowid"])
+                    kept[row["key"]] = max(rank, kept.get(row["key"], rank))
+        gone = set(seen) - {-rank[2] for rank in kept.values()}
+        self._lock.verify()
+        self._dataset.delete(f"_rowid IN ({','.join(map(str, sorted(gone)))})")
+        return len(gone)
+
+    def _commit(self, operation: Any, n_rows: int) -> None:
+        self._observe("written", n_rows)
+        self._lock.verify()
+        before = self._dataset.version
+        if self._dataset.latest_version == before:
+            self._dataset = lance.LanceDataset.commit(self._dataset, operation, read_version=before)
+        # Lance lets two appends both win, so a foreign version is the only sign of a second writer.
+        if self._dataset.version != before + 1:
+            problem = "something else committed to it during this run"
+            remedy = "End the other writer and run again: nothing that was committed is asked twice"
+            raise UnreadableSourceError(self._table.place.uri, problem, remedy)
+        self._observe("committed", n_rows)
+
+    def _prepare(self) -> Any:
+        place, kind = self._table.place, self._table.kind
+        if not self._table.exists():
+            empty = kind.schema.empty_table()
+            lance.write_dataset(empty, place.uri, storage_options=dict(place.options))
+        dataset = self._table.open()
+        missing = [field for field in kind.schema if field.name not in dataset.schema.names]
+        if missing:
+            dataset.add_columns(
+                pa.schema([field.with_nullable(nullable=True) for field in missing])
+            )
+        return dataset
+
+
+def doubled_keys(dataset: Any) -> list[str]:
+    """Keys with more than one row, sorted, found with eight bytes of memory for a row."""
+    marks = np.empty(dataset.count_rows(), dtype=np.uint64)
+    at = 0
+    for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
+        for key in batch.column("key").to_pylist():
+            marks[at] = _mark(key)
+            at += 1
+    marks.sort()
+    suspects = {int(mark) for mark in marks[1:][marks[1:] == marks[:-1]]}
+    if not suspects:
+        return []
+    tally: Counter[str] = Counter()
+    for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
+        tally.update(key for key in batch.column("key").to_pylist() if _mark(key) in suspects)
+    return sorted(key for key, n in tally.items() if n > 1)
+
+
+def _mark(key: str) -> int:
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,120 @@
+"""Tables on a real S3 server, and a store that breaks its promise is refused."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.kind import ANSWERS
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place, require_conditional_puts
+from unreel.engine.run import run
+from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.table import Table
+
+
+class Yes(Stage):
+    resources = Resources(cpus=0, in_flight=4)
+
+    async def __call__(self, row: Row) -> Row:
+        return row | {"text": "yes"}
+
+
+class Careless(BaseHTTPRequestHandler):
+    """A store that takes every put, whatever its conditions say."""
+
+    def do_PUT(self) -> None:
+        asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        key = re.search(rb"<Key>.*?</Key>", asked) if self.command == "POST" else None
+        body = b"<DeleteResult><Deleted>%b</Deleted></DeleteResult>" % key[0] if key else b""
+        self.send_response(200)
+        self.send_header("ETag", '"always-the-same"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_DELETE = do_PUT  # noqa: N815  the names that http.server looks for
+
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def careless() -> Iterator[Place]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Careless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {
+            "aws_endpoint": f"http://127.0.0.1:{server.server_port}",
+            "aws_access_key_id": "k",
+            "aws_secret_access_key": "s",
+            "aws_region": "us-east-1",
+            "allow_http": "true",
+        }
+        yield Place("s3://bucket/answers", options)
+        server.shutdown()
+
+
+def test_a_store_that_ignores_conditions_is_refused_before_anything_is_asked(
+    careless: Place, tmp_path: Path
+) -> None:
+    with pytest.raises(UnreadableSourceError, match="does not enforce conditional puts"):
+        run(
+            [{"key": "a"}],
+            [Yes()],
+            table=Table(careless, ANSWERS),
+            ledger=tmp_path / "ledger",
+        )
+
+
+def test_a_real_store_passes_the_preflight(s3: Place) -> None:
+    require_conditional_puts(s3 / "preflight")
+
+
+def test_a_store_that_is_not_there_says_what_to_check(s3: Place) -> None:
+    wrong = Place(s3.uri, {**s3.options, "aws_secret_access_key": "wrong"})
+    with pytest.raises(UnreadableSourceError, match="Check its address, bucket, keys"):
+        require_conditional_puts(wrong)
+
+
+def test_secrets_of_a_place_are_not_shown(s3: Place) -> None:
+    assert "aws_secret_access_key" not in repr(s3)
+
+
+def test_a_run_writes_its_table_to_a_store_and_resumes_there(s3: Place, tmp_path: Path) -> None:
+    table = Table(s3 / "runs" / "one.lance", ANSWERS)
+    questions = [{"key": str(number)} for number in range(50)]
+    first = run(questions[:30], [Yes()], table=table, ledger=tmp_path / "ledger")
+    second = run(questions, [Yes()], table=table, ledger=tmp_path / "ledger")
+    assert (first.done, second.already, second.done) == (30, 30, 20)
+    assert {row["key"] for row in table.rows()} == {row["key"] for row in questions}
+
+
+def test_a_lease_is_refused_while_its_holder_moves(s3: Place) -> None:
+    place = s3 / "held.lance"
+    with (
+        writer_lock(place, lease_s=2),
+        pytest.raises(UnreadableSourceError, match="another run writes it"),
+        writer_lock(place, lease_s=4),
+    ):
+        pass
+
+
+def test_a_lease_that_nobody_renews_is_taken_over(s3: Place) -> None:
+    place = s3 / "stale.lance"
+    dead = {"owner": "x", "host": "elsewhere", "boot": "x", "pid": 1, "beat": 1}
+    s3.objects().put("stale.lance.lock", json.dumps(dead).encode())
+    with writer_lock(place, lease_s=0.5) as lock:
+        lock.verify()
+
+
+def test_a_holder_whose_lease_was_taken_may_not_commit(s3: Place) -> None:
+    with writer_lock(s3 / "lost.lance") as lock:
+        lock.verify()
+        s3.objects().put("lost.lance.lock", b'{"owner": "another"}')
+        with pytest.raises(UnreadableSourceError, match="took over"):
+            lock.verify()

@@ -1,0 +1,274 @@
+"""One kit that every engine inherits: the same rows, the same failures, the same way to end."""
+
+import asyncio
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.committer import Pace
+from unreel.engine.kind import ANSWERS
+from unreel.engine.ledger import Ledger
+from unreel.engine.local import LocalRunner
+from unreel.engine.place import Place
+from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.runner import Runner
+from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.table import Table
+
+PACE = Pace(rows=16, seconds=0.2)
+RAY_WARNS_OF_ITSELF = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
+
+
+def questions(n_rows: int) -> list[Row]:
+    return [{"key": f"{number:04d}"} for number in range(n_rows)]
+
+
+class Decode(Stage):
+    """Sync, with a scratch column and failures of its own kind."""
+
+    resources = Resources(cpus=1, in_flight=2)
+
+    def setup(self) -> None:
+        self._salt = "frames of "
+
+    def __call__(self, row: Row) -> Row:
+        if row["key"].endswith("3"):
+            raise MediaError(Failure(FailureReason.NO_VIDEO, "sound only"))
+        return row | {"_frames": [self._salt + row["key"], None, 1.5, b"\0"]}
+
+
+class Ask(Stage):
+    """Async; answers from the scratch column, and breaks on some rows."""
+
+    resources = Resources(cpus=0, in_flight=8)
+
+    async def __call__(self, row: Row) -> Row:
+        await asyncio.sleep(0.001)
+        if row["key"].endswith("7"):
+            msg = "seven"
+            raise ValueError(msg)
+        if row["key"].endswith("8"):
+            return {"key": "another"}
+        return row | {"text": row["_frames"][0], "latency_us": 5 if row["key"] < "0010" else None}
+
+
+class Deadly(Stage):
+    """Ends its own process on one key, as a decoder with a hole does."""
+
+    resources = Resources(cpus=1, in_flight=4)
+
+    def __init__(self, folder: Path, key: str, *, times: int) -> None:
+        self._folder, self._key, self._times = folder, key, times
+
+    def __call__(self, row: Row) -> Row:
+        if row["key"] == self._key:
+            deaths = len(list(self._folder.glob("death-*")))
+            if deaths < self._times:
+                (self._folder / f"death-{deaths}").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.01)
+        return row | {"text": "lived"}
+
+
+class Crowded(Stage):
+    """Remembers the largest number of rows that were inside at once, in a file."""
+
+    resources = Resources(cpus=1, in_flight=3)
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def setup(self) -> None:
+        self._inside, self._guard = 0, threading.Lock()
+
+    def __call__(self, row: Row) -> Row:
+        with self._guard:
+            self._inside += 1
+            (self._folder / f"inside-{self._inside}").touch()
+        time.sleep(0.005)
+        with self._guard:
+            self._inside -= 1
+        return row
+
+
+class RunnerKit:
+    """Inherit, provide a `runner` fixture, and the whole contract runs."""
+
+    def test_rows_failures_and_scratch_columns_are_the_same_on_every_engine(
+        self, runner: Runner, table: Table
+    ) -> None:
+        summary = run(questions(40), [Decode(), Ask()], table=table, engine=runner, pace=PACE)
+        rows = {row["key"]: row for row in table.rows()}
+        assert len(rows) == 40
+        assert summary.done == 28
+        assert dict(summary.failures) == {"no-video": 4, "stage-failed": 8}
+        assert rows["0001"]["text"] == "frames of 0001"
+        assert rows["0001"]["latency_us"] == 5
+        assert rows["0011"]["latency_us"] is None
+        assert rows["0003"]["failure_detail"] == "sound only"
+        assert rows["0007"]["failure_detail"] == "ValueError: seven"
+        assert "must return a dict with the key" in rows["0008"]["failure_detail"]
+
+    def test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only(
+        self, runner: Runner, table: Table
+    ) -> None:
+        stages = [Decode(), Ask()]
+        run(questions(20), stages, table=table, engine=runner, pace=PACE)
+        again = run(questions(20), stages, table=table, engine=runner, pace=PACE)
+        assert (again.already, again.done, again.failed) == (20, 0, 0)
+        retried = run(
+            questions(20), stages, table=table, engine=runner, pace=PACE, retry_failed=["no-video"]
+        )
+        assert dict(retried.failures) == {"no-video": 2}
+        attempts = Counter(row["attempt"] for row in table.rows())
+        assert attempts == {1: 18, 2: 2}
+
+    def test_no_more_rows_are_in_a_stage_than_it_allows(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        run(questions(30), [Crowded(tmp_path)], table=table, engine=runner, pace=PACE)
+        inside = {int(path.name.partition("-")[2]) for path in tmp_path.glob("inside-*")}
+        assert max(inside) <= 3
+        assert max(inside) > 1
+
+
+class TestLocalRunner(RunnerKit):
+    @pytest.fixture
+    def runner(self) -> Runner:
+        return LocalRunner()
+
+    def test_ctrl_c_keeps_what_is_finished_and_blames_nobody(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        class Slow(Stage):
+            resources = Resources(cpus=0, in_flight=4)
+
+            async def __call__(self, row: Row) -> Row:
+                if row["key"] == "0030":
+                    signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(30 if row["key"] >= "0030" else 0.001)
+                return row | {"text": "done"}
+
+        book = tmp_path / "book"
+        with pytest.raises(KeyboardInterrupt):
+            run(questions(90), [Slow()], table=table, engine=runner, ledger=book)
+        assert {row["key"] for row in table.rows()} == {f"{n:04d}" for n in range(30)}
+        with Ledger(book) as ledger:
+            assert ledger.deaths("0030/1") == 0
+
+    def test_an_error_in_the_questions_ends_the_run_and_keeps_what_is_finished(
+        self, runner: Runner, table: Table
+    ) -> None:
+        def broken() -> Iterator[Row]:
+            yield from questions(200)
+            msg = "the benchmark ends in the middle of a line"
+            raise OSError(msg)
+
+        with pytest.raises(OSError, match="middle of a line"):
+            run(broken(), [Decode()], table=table, engine=runner)
+        assert table.count() == 64 + 128
+
+    def test_a_slow_committer_slows_the_stages(self, runner: Runner, table: Table) -> None:
+        asked, committed = [0], [0]
+        gap: list[int] = []
+
+        class Quick(Stage):
+            resources = Resources(cpus=0, in_flight=4)
+
+            async def __call__(self, row: Row) -> Row:
+                asked[0] += 1
+                gap.append(asked[0] - committed[0])
+                return row
+
+        def slowly(step: str, n_rows: int) -> None:
+            time.sleep(0.02)
+            committed[0] += n_rows if step == "committed" else 0
+
+        pace = Pace(rows=5, seconds=9)
+        run(questions(200), [Quick()], table=table, engine=runner, pace=pace, observe=slowly)
+        assert max(gap) <= 4 + 4 * 5
+
+    def test_a_question_that_comes_twice_is_asked_once(self, runner: Runner, table: Table) -> None:
+        twice = questions(300) + questions(300)
+        summary = run(twice, [Quiet()], table=table, engine=runner)
+        assert (summary.done, summary.already) == (300, 300)
+
+
+class Quiet(Stage):
+    resources = Resources(cpus=0, in_flight=8)
+
+    async def __call__(self, row: Row) -> Row:
+        return row | {"text": "yes"}
+
+
+@RAY_WARNS_OF_ITSELF
+class TestRayRunner(RunnerKit):
+    @pytest.fixture
+    def runner(self, ray_cluster: None) -> Runner:
+        from ray import cloudpickle
+
+        from unreel.engine.ray_data import RayRunner
+
+        # Workers cannot import test modules, so their classes travel whole.
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])
+        return RayRunner(workers=1)
+
+    def test_a_worker_that_is_killed_once_costs_nobody_a_row(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        stage = Deadly(tmp_path, "0005", times=1)
+        summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
+        assert (summary.done, summary.failed) == (24, 0)
+
+    def test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        stage = Deadly(tmp_path, "0005", times=99)
+        summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
+        assert (summary.done, summary.quarantined) == (23, 1)
+        assert len(list(tmp_path.glob("death-*"))) == 3
+        (row,) = table.rows(where="failure_reason IS NOT NULL")
+        assert (row["key"], row["failure_reason"]) == ("0005", "quarantined")
+
+
+@RAY_WARNS_OF_ITSELF
+def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) -> None:
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    tables = {}
+    for engine in ("local", "ray"):
+        table = Table(Place(str(tmp_path / engine)), ANSWERS)
+        run(questions(60), [Decode(), Ask()], table=table, engine=engine, pace=PACE)
+        tables[engine] = {row["key"]: row for row in table.rows()}
+    assert tables["local"] == tables["ray"]
+
+
+@pytest.mark.parametrize("make", [Decode, Ask])
+def test_a_stage_is_a_plain_object_that_pickles(make: Callable[[], Stage]) -> None:
+    assert isinstance(make(), Stage)
+    assert pickle.dumps(make().resources)
+
+
+def test_an_unknown_engine_names_the_known_ones(table: Table) -> None:
+    with pytest.raises(UnknownNameError, match="Known: local, ray"):
+        run([], [Quiet()], table=table, engine="dask")
+
+
+def test_a_table_in_a_store_needs_a_ledger_of_its_own() -> None:
+    with pytest.raises(InvalidSettingError, match="Name a local file"):
+        run([], [Quiet()], table=Table(Place("s3://bucket/answers"), ANSWERS))
+
+
+def test_retrying_all_failures_covers_every_reason() -> None:
+    assert {reason.value for reason in FailureReason} == ALL_FAILURES

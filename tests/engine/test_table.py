@@ -1,0 +1,226 @@
+"""Tables hold one row for a key, whoever comes, and read the rows of every release."""
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.engine.committer import Committer, Pace, Progress
+from unreel.engine.kind import ANSWERS, CLIPS, TableKind
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place
+from unreel.engine.stage import Row
+from unreel.engine.table import Table, TableWriter
+
+
+def commit(table: Table, rows: Sequence[Row], *, pace: Pace | None = None) -> Progress:
+    with Committer(table, pace=pace or Pace(), on_commit=lambda _keys, _progress: None) as sink:
+        for row in rows:
+            sink.add(row)
+    return sink.progress
+
+
+def answers(*keys: str) -> list[Row]:
+    return [{"key": key, "text": f"text of {key}"} for key in keys]
+
+
+def test_what_was_committed_is_read_back(table: Table) -> None:
+    commit(table, [{"key": "a", "text": "yes", "latency_us": 3, "_frames": b"not stored"}])
+    (row,) = table.rows()
+    assert {name: value for name, value in row.items() if value is not None} == {
+        "key": "a",
+        "text": "yes",
+        "latency_us": 3,
+        "attempt": 1,
+        "row_version": 1,
+    }
+
+
+def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
+    sizes: list[int] = []
+    with Committer(
+        table, pace=Pace(rows=10, seconds=60), on_commit=lambda keys, _: sizes.append(len(keys))
+    ) as sink:
+        for row in answers(*map(str, range(35))):
+            sink.add(row)
+    assert sum(sizes) == 35
+    assert max(sizes) <= 20
+    assert len(sizes) >= 2
+
+
+def test_a_lone_row_is_committed_when_it_is_old_enough(table: Table) -> None:
+    seen = threading.Event()
+    with Committer(table, pace=Pace(seconds=0.05), on_commit=lambda _keys, _: seen.set()) as sink:
+        sink.add(answers("a")[0])
+        assert seen.wait(20)
+
+
+def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: Table) -> None:
+    with pytest.raises(InvalidValueError, match=r"begin its name with _"):
+        commit(table, [{"key": "a", "colour": "red"}])
+    assert table.count() == 0
+
+
+def test_held_tells_answers_from_failures_and_leaves_out_the_rest(table: Table) -> None:
+    commit(table, [*answers("a", "it's"), {"key": "b", "failure_reason": "refused"}])
+    held = table.held(["a", "it's", "b", "c"])
+    assert set(held) == {"a", "it's", "b"}
+    assert held["a"].reason is None
+    assert held["b"].reason == "refused"
+    assert table.failures() == Counter(refused=1)
+
+
+def test_a_second_try_replaces_the_failure_in_one_commit(table: Table) -> None:
+    commit(table, [*answers("a"), {"key": "b", "failure_reason": "refused"}])
+    before = lance.dataset(table.place.uri).version
+    commit(table, [{"key": "b", "text": "now", "attempt": 2}])
+    assert {row["key"]: row["text"] for row in table.rows()} == {"a": "text of a", "b": "now"}
+    assert next(table.rows(["attempt"], where="key = 'b'")) == {"attempt": 2}
+    assert lance.dataset(table.place.uri).version == before + 1
+
+
+def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(table: Table) -> None:
+    commit(table, answers("a", "b"))
+    failure = {"key": "a", "failure_reason": "refused", "attempt": 9}
+    foreign = pa.Table.from_batches([ANSWERS.batch([failure])])
+    lance.write_dataset(foreign, table.place.uri, mode="append")
+    with pytest.raises(UnreadableSourceError, match=r"1 keys are in it more than once.*mend"):
+        list(table.rows())
+    with pytest.raises(UnreadableSourceError, match="more than once"):
+        commit(table, answers("c"))
+    with writer_lock(table.place) as lock:
+        assert TableWriter(table, lock=lock, observe=lambda _step, _rows: None).mend() == 1
+    assert {row["key"]: row["text"] for row in table.rows()} == {
+        "a": "text of a",
+        "b": "text of b",
+    }
+
+
+def test_a_second_committer_of_this_process_is_refused(table: Table) -> None:
+    with (
+        Committer(table, pace=Pace(), on_commit=lambda _keys, _: None),
+        pytest.raises(UnreadableSourceError, match="another run writes it"),
+    ):
+        commit(table, answers("a"))
+    assert commit(table, answers("a")).done == 1
+
+
+def test_a_second_committer_of_another_process_is_refused(table: Table) -> None:
+    code = (
+        "import sys; from unreel.engine.place import Place\n"
+        "from unreel.engine.lock import writer_lock\n"
+        "with writer_lock(Place(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, table.place.uri]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(UnreadableSourceError, match=f"pid {other.pid}"):
+            commit(table, answers("a"))
+        other.kill()
+    assert commit(table, answers("a")).done == 1
+
+
+def test_a_foreign_commit_during_a_run_ends_it(table: Table) -> None:
+    commit(table, answers("a"))
+    foreign = pa.Table.from_batches([ANSWERS.batch(answers("z"))])
+
+    def intrude(step: str, _rows: int) -> None:
+        if step == "written":
+            lance.write_dataset(foreign, table.place.uri, mode="append")
+
+    with (
+        pytest.raises(UnreadableSourceError, match="something else committed"),
+        Committer(table, pace=Pace(), on_commit=lambda _keys, _: None, observe=intrude) as sink,
+    ):
+        sink.add(answers("b")[0])
+    assert {row["key"] for row in table.rows()} == {"a", "z"}
+
+
+def test_compaction_joins_fragments_and_lets_old_versions_go(table: Table) -> None:
+    for key in "abcdefgh":
+        commit(table, answers(key))
+    with writer_lock(table.place) as lock:
+        writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
+        writer.compact(keep=timedelta(0))
+        writer.append(answers("i"))
+    dataset = lance.dataset(table.place.uri)
+    assert len(dataset.get_fragments()) == 2
+    assert len(dataset.versions()) <= 3
+    assert {row["key"] for row in table.rows()} == set("abcdefghi")
+
+
+def _seconds_to_microseconds(row: Row) -> Row:
+    return {**row, "took_us": None if row["took_s"] is None else round(row["took_s"] * 1e6)}
+
+
+OLD = TableKind(name="sample", version=1, columns=(pa.field("took_s", pa.float64()),))
+NEW = TableKind(
+    name="sample",
+    version=2,
+    columns=(pa.field("took_s", pa.float64()), pa.field("took_us", pa.int64())),
+    upgrades={1: _seconds_to_microseconds},
+)
+
+
+def test_rows_of_an_older_release_are_upgraded_on_read_and_joined_by_new_ones(
+    tmp_path: Path,
+) -> None:
+    place = Place(str(tmp_path / "sample.lance"))
+    commit(Table(place, OLD), [{"key": "a", "took_s": 1.5}])
+    assert [row["took_us"] for row in Table(place, NEW).rows()] == [1_500_000]
+    commit(Table(place, NEW), [{"key": "b", "took_us": 7}])
+    rows = {row["key"]: row["took_us"] for row in Table(place, NEW).rows()}
+    assert rows == {"a": 1_500_000, "b": 7}
+
+
+def test_rows_of_a_newer_release_ask_for_an_upgrade(tmp_path: Path) -> None:
+    place = Place(str(tmp_path / "sample.lance"))
+    commit(Table(place, NEW), [{"key": "a", "took_us": 7}])
+    with pytest.raises(UnreadableSourceError, match="Upgrade unreel"):
+        list(Table(place, OLD).rows())
+
+
+def test_a_kind_without_the_way_from_its_first_version_cannot_be() -> None:
+    with pytest.raises(InvalidValueError, match="one upgrade for each version"):
+        TableKind(name="sample", version=3, columns=(), upgrades={1: dict})
+
+
+def test_clips_and_answers_can_be_failures_with_no_other_column(tmp_path: Path) -> None:
+    for kind in (CLIPS, ANSWERS):
+        table = Table(Place(str(tmp_path / kind.name)), kind)
+        progress = commit(table, [{"key": "a", "failure_reason": "undecodable"}])
+        assert progress.failures == Counter(undecodable=1)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abé'\\\n", min_size=1, max_size=3), st.booleans()),
+        unique_by=lambda pair: pair[0],
+        max_size=12,
+    )
+)
+def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool]]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = Table(Place(f"{folder}/t.lance"), ANSWERS)
+        rows = [
+            {"key": key, "failure_reason": "refused" if failed else None} for key, failed in pairs
+        ]
+        commit(table, rows, pace=Pace(rows=3))
+        held = table.held([key for key, _ in pairs] + ["never"])
+        assert {key: one.reason for key, one in held.items()} == {
+            row["key"]: row["failure_reason"] for row in table.rows()
+        }
+        assert len(held) == len(pairs)
