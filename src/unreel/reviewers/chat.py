@@ -1,0 +1,85 @@
+"""A sheet as the body of a chat request: built once, the same bytes for every attempt."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.families import Family, TimeFormat
+
+_TIMED: Final = frozenset({"trace"})
+"""Instruments that ask for a time: their frames are shown with their instants."""
+_ORDINALS: Final = ("Video 1:", "Video 2:")
+
+
+def build_body(
+    sheet: Sheet, *, family: Family, show: Material, fields: Mapping[str, Any]
+) -> bytes | Failure:
+    """The request for `sheet`, with `fields` beside its messages, or why it cannot be asked."""
+    condition = sheet.condition
+    if condition.audio == "on" and not family.audio:
+        return _cannot(f"the {family.name} family takes no sound")
+    if condition.thinking != "default":
+        if condition.thinking not in family.thinking:
+            return _cannot(f"the {family.name} family has no switch for thinking")
+        fields = {**fields, **family.thinking[condition.thinking]}
+    parts: list[bytes] = []
+    for exhibit, ordinal in zip(sheet.exhibits, _ORDINALS, strict=False):
+        if len(sheet.exhibits) > 1:
+            parts.append(_text(ordinal))
+        shown = list(_show(exhibit, show=show, times=_times(sheet, family)))
+        if not shown:
+            return _cannot(f"no {show.value} of clip {exhibit.clip[:12]} came with the sheet")
+        parts += shown
+        if condition.audio == "on":
+            if exhibit.sound_wav is None:
+                return _cannot(f"clip {exhibit.clip[:12]} has no sound")
+            parts.append(_sound(exhibit.sound_wav))
+    parts.append(_text(sheet.prompt))
+    head = json.dumps(fields)[:-1].encode()
+    message = b'"messages": [{"role": "user", "content": ['
+    return b"".join((head, b", ", message, b", ".join(parts), b"]}]}"))
+
+
+def _times(sheet: Sheet, family: Family) -> TimeFormat | None:
+    return family.times if sheet.instrument.protocol in _TIMED else None
+
+
+def _show(exhibit: Exhibit, *, show: Material, times: TimeFormat | None) -> Iterator[bytes]:
+    if show is Material.CLIP:
+        if exhibit.whole is not None:
+            yield _url("video_url", exhibit.whole.mime, exhibit.whole.data)
+        return
+    for frame in exhibit.frames:
+        if times is not None:
+            yield _text(_instant(frame.at_s, times))
+        yield _url("image_url", "image/jpeg", frame.jpeg)
+
+
+def _instant(at_s: Fraction, times: TimeFormat) -> str:
+    if times == "seconds":
+        return f"{float(at_s):.2f} s"
+    minutes, seconds = divmod(float(at_s), 60)
+    return f"{int(minutes):02d}:{seconds:05.2f}"
+
+
+def _text(text: str) -> bytes:
+    return json.dumps({"type": "text", "text": text}).encode()
+
+
+def _url(kind: str, mime: str, data: bytes) -> bytes:
+    # Base64 needs no JSON escapes, so megabytes are joined as they are instead of being scanned.
+    head = f'{{"type": "{kind}", "{kind}": {{"url": "data:{mime};base64,'
+    return b"".join((head.encode(), b64encode(data), b'"}}'))
+
+
+def _sound(wav: bytes) -> bytes:
+    head = b'{"type": "input_audio", "input_audio": {"format": "wav", "data": "'
+    return b"".join((head, b64encode(wav), b'"}}'))
+
+
+def _cannot(why: str) -> Failure:
+    return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")

@@ -1,0 +1,102 @@
+"""What a reviewer is shown and what it gives back. `unreel.reviewers.kit` tests the promises."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Protocol
+
+from unreel.core.answer import Reply
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.core.question import Condition, Instrument
+
+
+class Material(StrEnum):
+    """What may be shown of a clip besides its facts."""
+
+    FRAMES = "frames"
+    CLIP = "clip"
+    SOUND = "sound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFrame:
+    """One frame as a JPEG: its number in the stream, its exact instant, and its size as shown."""
+
+    index: int
+    at_s: Fraction
+    width: int
+    height: int
+    jpeg: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeClip:
+    """The file itself, for reviewers that sample frames on their own."""
+
+    data: bytes = field(repr=False)
+    mime: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """One clip as shown. What the reviewer does not want, or the condition forbids, is left out."""
+
+    clip: ClipId
+    location: str
+    """Path or URL of the bytes: for messages and for recorded answers, never sent to a server."""
+    facts: ClipFacts
+    frames: tuple[ShownFrame, ...] = ()
+    sound_wav: bytes | None = field(default=None, repr=False)
+    whole: WholeClip | None = None
+
+    @property
+    def shown_size(self) -> tuple[int, int]:
+        """Width and height of the frames as shown, or of the clip where no frame is."""
+        shown = self.frames[0] if self.frames else self.facts.video
+        return shown.width, shown.height
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One question as a reviewer receives it: one clip, or two in the order shown."""
+
+    key: str
+    """`Question.key` for this reviewer."""
+    instrument: Instrument
+    prompt: str
+    exhibits: tuple[Exhibit, ...]
+    condition: Condition
+
+    def __post_init__(self) -> None:
+        if len(self.exhibits) not in {1, 2}:
+            msg = f"a sheet shows one clip or two, got {len(self.exhibits)}. Ask about each apart"
+            raise InvalidValueError(msg)
+
+
+class Reviewer(Protocol):
+    """Answers sheets, many at a time within one event loop."""
+
+    @property
+    def name(self) -> str:
+        """Stable identity: the same name means the same weights, decoding and way of showing."""
+        ...
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        """What each exhibit should hold; empty for a reviewer that reads the facts alone."""
+        ...
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """The space of the boxes in its answers, in the words of `protocols.space.declare_space`."""
+        ...
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        """Answer `sheet` once. A failure is an answer; nothing is raised but a cancellation."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; harmless when called twice."""
+        ...

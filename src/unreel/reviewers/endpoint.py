@@ -1,0 +1,169 @@
+"""A model behind an OpenAI-compatible server as a reviewer."""
+
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any
+
+from unreel.core.answer import Reply
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.reviewers.asking import Asker
+from unreel.reviewers.budget import Budget, Ledger, Price
+from unreel.reviewers.chat import build_body
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.families import Family, family, find_family
+from unreel.reviewers.pacing import Pace
+from unreel.reviewers.providers import PROVIDERS, Address, read_address
+from unreel.reviewers.retrying import Patience
+from unreel.reviewers.transport import BODY_CAP_BYTES, OpenAITransport, Transport
+
+_SHORTEST_SECRET = 4
+"""Shorter keys are placeholders such as `x`: hiding them would eat into words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a model is shown clips and how it writes its answer: what differs is part of its name."""
+
+    show: Material = Material.FRAMES
+    """Frames, or the whole clip where the family takes video."""
+    max_tokens: int = 2048
+    temperature: float | None = 0.0
+    """Sent where the family takes it; `None` leaves the server's own."""
+    seed: int | None = None
+    """The model's own, where the family takes one."""
+    family: str | None = None
+    """For a model whose name does not tell its family."""
+
+    def label(self) -> str:
+        """What differs from the usual manner."""
+        usual = Manner()
+        changed = [f.name for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)]
+        return ",".join(f"{name}={getattr(self, name)}" for name in changed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How hard a server may be asked, and how much in all."""
+
+    max_connections: int = 16
+    max_requests: int | None = None
+    max_cost_usd: Decimal | None = None
+    price: Price | None = None
+    """Needed for a cap on cost, and for the cost in the ledger."""
+    patience: Patience = field(default_factory=Patience)
+
+
+def endpoint_name(model: str, manner: Manner) -> str:
+    """The stable name of `model` asked in that manner; where its server runs is no part of it."""
+    name, label = read_address(model).name, manner.label()
+    return f"{name}?{label}" if label else name
+
+
+class EndpointReviewer:
+    """Asks one model. Use it within one event loop, for any number of sheets at a time.
+
+    Args:
+        model: `provider/name`, or `provider/name@http://host:port/v1`.
+        api_key: the key, given by whoever read it; kept out of names, logs, answers and failures.
+        manner: how clips are shown and answers written.
+        limits: how hard and how much the server may be asked.
+        seed: of the waits between attempts.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        manner: Manner = Manner(),  # noqa: B008  frozen
+        limits: Limits = Limits(),  # noqa: B008  frozen
+        seed: int = 0,
+    ) -> None:
+        address = read_address(model)
+        self._family = family(manner.family) if manner.family else find_family(address.model)
+        _check_abilities(self._family, manner)
+        self._show = manner.show
+        self._fields = _request_fields(address, self._family, manner)
+        self._name = endpoint_name(model, manner)
+        self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
+        self._budget = Budget(
+            max_requests=limits.max_requests,
+            max_cost_usd=limits.max_cost_usd,
+            price=limits.price,
+        )
+        self._transport = _open(address, api_key, limits)
+        self._asker = Asker(
+            self._transport,
+            pace=Pace(max_connections=limits.max_connections),
+            patience=limits.patience,
+            budget=self._budget,
+            redact=self._redact,
+            seed=seed,
+        )
+
+    def __repr__(self) -> str:
+        return f"EndpointReviewer({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def family(self) -> Family:
+        """What the model takes, and the units of its boxes and times."""
+        return self._family
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return frozenset({self._show} | ({Material.SOUND} if self._family.audio else set()))
+
+    @property
+    def ledger(self) -> Ledger:
+        """Requests, tokens and money so far."""
+        return self._budget.ledger()
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        return self._family.box_space(*exhibit.shown_size)
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
+        if isinstance(body, Failure):
+            return body
+        return await self._asker.ask(body, key=sheet.key)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def _redact(self, text: str) -> str:
+        return text.replace(self._secret, "[key]") if self._secret else text
+
+
+def _check_abilities(family: Family, manner: Manner) -> None:
+    remedy = "Leave it out, or name the model's family"
+    show = manner.show
+    if show is Material.SOUND or (show is Material.CLIP and not family.video):
+        setting, problem = "show", f"the {family.name} family cannot be shown the {show.value}"
+        raise InvalidSettingError(setting, problem, remedy)
+    if manner.seed is not None and not family.seeds:
+        setting, problem = "seed", f"the {family.name} family takes no seed"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _request_fields(address: Address, family: Family, manner: Manner) -> dict[str, Any]:
+    length_field = PROVIDERS[address.provider].length_field
+    request: dict[str, Any] = {"model": address.model, length_field: manner.max_tokens}
+    if manner.temperature is not None and family.temperature:
+        request["temperature"] = manner.temperature
+    if manner.seed is not None:
+        request["seed"] = manner.seed
+    return request
+
+
+def _open(address: Address, api_key: str | None, limits: Limits) -> Transport:
+    return OpenAITransport(
+        address.base_url,
+        api_key=api_key,
+        max_connections=limits.max_connections,
+        cap_bytes=BODY_CAP_BYTES,
+    )

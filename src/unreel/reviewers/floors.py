@@ -1,0 +1,71 @@
+"""Reviewers that know nothing of the clip: what every other one must beat."""
+
+import random
+from dataclasses import dataclass
+
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.phrasing import phrase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoinReviewer:
+    """Tosses a coin for each question: the same one for the same question and seed."""
+
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"coin?seed={self.seed}" if self.seed else "coin"
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return frozenset()
+
+    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
+        return phrase(sheet, [dice.random() for _ in sheet.exhibits])
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysReviewer:
+    """Gives every clip the same label; of a pair it gives it to the first."""
+
+    label: Label
+
+    @property
+    def name(self) -> str:
+        return f"always-{self.label.value}"
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return frozenset()
+
+    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        p_generated = 1.0 if self.label is Label.GENERATED else 0.0
+        return phrase(sheet, [p_generated] * len(sheet.exhibits))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def always_real() -> AlwaysReviewer:
+    """Calls every clip real."""
+    return AlwaysReviewer(Label.REAL)
+
+
+def always_generated() -> AlwaysReviewer:
+    """Calls every clip generated."""
+    return AlwaysReviewer(Label.GENERATED)

@@ -1,0 +1,170 @@
+"""The contract of `unreel.reviewers.contract.Reviewer` as tests, for our reviewers and yours.
+
+class TestMine(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> Reviewer:
+        return MyReviewer()
+"""
+# ruff: noqa: S101  these methods are tests
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from PIL import Image
+
+from unreel.core.answer import Reply
+from unreel.core.clip import ClipId
+from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.question import Condition, Instrument
+from unreel.protocols.space import declare_space
+from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
+
+if TYPE_CHECKING:
+    import pytest
+
+T = TypeVar("T")
+_RATE = 25
+
+
+def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
+    """A made-up clip of two seconds whose frames are real JPEGs of a moving edge."""
+    frames = tuple(
+        ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_edge_jpeg(i))
+        for i in range(n_frames)
+    )
+    video = VideoFacts(
+        codec="h264",
+        pixel_format="yuv420p",
+        width=64,
+        height=48,
+        rotation_deg=0,
+        n_frames=2 * _RATE,
+        average_rate=Fraction(_RATE),
+        variable_rate=False,
+        first_at_s=Fraction(0),
+        duration_s=Fraction(2),
+    )
+    sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
+    return Exhibit(
+        clip=ClipId(digest("sample clip", name)),
+        location=f"{name}.mp4",
+        facts=ClipFacts(container="mov", size_bytes=40_000, video=video, audio=(sound,)),
+        frames=frames,
+    )
+
+
+def sample_sheets() -> list[Sheet]:
+    """Sheets of every instrument, one of them about a pair."""
+    sheets = []
+    for number in range(12):
+        protocol = ("trace", "realism", "reality", "preference")[number % 4]
+        names = [f"sample-{number}", f"other-{number}"][: 2 if protocol == "preference" else 1]
+        sheet = Sheet(
+            key=digest("sample question", str(number)),
+            instrument=Instrument(protocol, 1),
+            prompt="Is this real?",
+            exhibits=tuple(sample_exhibit(name) for name in names),
+            condition=Condition(),
+        )
+        sheets.append(sheet)
+    return sheets
+
+
+class ReviewerKit:
+    """Inherit it and give a `reviewer` fixture: a fresh reviewer, made outside any event loop."""
+
+    secrets: ClassVar[tuple[str, ...]] = ()
+    """Keys that the fixture hands to the reviewer."""
+    repeatable: ClassVar[bool] = True
+    """Whether the same sheet always gets the same text."""
+
+    def test_its_name_is_stable_and_fits_on_a_line(self, reviewer: Reviewer) -> None:
+        name = reviewer.name
+        run(reviewer, lambda: _answer_all(reviewer, sample_sheets()))
+        assert name
+        assert name.isprintable()
+        assert reviewer.name == name
+
+    def test_it_says_what_it_wants_to_be_shown(self, reviewer: Reviewer) -> None:
+        assert all(isinstance(material, Material) for material in reviewer.wants)
+
+    def test_it_declares_the_space_of_its_boxes(self, reviewer: Reviewer) -> None:
+        declared = reviewer.box_space(sample_exhibit("any"))
+        assert declare_space(declared, width=64, height=48).name == declared
+
+    def test_every_sheet_is_answered_once_in_any_company(self, reviewer: Reviewer) -> None:
+        async def both() -> tuple[list[Reply | Failure], list[Reply | Failure]]:
+            alone = [await reviewer.answer(sheet) for sheet in sample_sheets()]
+            return alone, await _answer_all(reviewer, sample_sheets())
+
+        alone, together = run(reviewer, both)
+        assert all(isinstance(outcome, Reply | Failure) for outcome in alone + together)
+        if self.repeatable:
+            assert [_text(outcome) for outcome in together] == [_text(outcome) for outcome in alone]
+
+    def test_a_reply_has_words_and_a_failure_has_a_detail(self, reviewer: Reviewer) -> None:
+        for outcome in run(reviewer, lambda: _answer_all(reviewer, sample_sheets())):
+            assert outcome.text.strip() if isinstance(outcome, Reply) else outcome.detail
+
+    def test_what_cannot_be_asked_is_a_failure_and_no_exception(self, reviewer: Reviewer) -> None:
+        sheet = sample_sheets()[2]
+        bare = replace(sheet.exhibits[0], frames=(), sound_wav=None, whole=None)
+        frame = replace(sheet.exhibits[0].frames[0], jpeg=b"no picture")
+        broken = replace(bare, frames=(frame,) * 4)
+        odd = [
+            replace(sheet, exhibits=(bare,)),
+            replace(sheet, exhibits=(broken,)),
+            replace(sheet, instrument=Instrument("unheard-of", 9)),
+            replace(sheet, prompt="\x00\ud800 not a character"),
+            replace(sheet, condition=Condition(audio="on", thinking="off", prompt="unheard-of")),
+        ]
+        outcomes = run(reviewer, lambda: _answer_all(reviewer, odd))
+        assert all(isinstance(outcome, Reply | Failure) for outcome in outcomes)
+
+    def test_secrets_are_never_shown(
+        self, reviewer: Reviewer, caplog: "pytest.LogCaptureFixture"
+    ) -> None:
+        caplog.set_level(0)
+        outcomes = run(reviewer, lambda: _answer_all(reviewer, sample_sheets()))
+        shown = [repr(reviewer), str(reviewer), reviewer.name, caplog.text, *map(repr, outcomes)]
+        assert [s for s in self.secrets if any(s in text for text in shown)] == []
+
+    def test_it_can_be_closed_twice(self, reviewer: Reviewer) -> None:
+        async def close_again() -> None:
+            await reviewer.close()
+
+        run(reviewer, close_again)
+
+
+def run(reviewer: Reviewer, act: Callable[[], Awaitable[T]]) -> T:
+    """The result of `act` in an event loop of its own, the reviewer closed at its end."""
+
+    async def closing() -> T:
+        try:
+            return await act()
+        finally:
+            await reviewer.close()
+
+    return asyncio.run(closing())
+
+
+async def _answer_all(reviewer: Reviewer, sheets: Sequence[Sheet]) -> list[Reply | Failure]:
+    return await asyncio.gather(*(reviewer.answer(sheet) for sheet in sheets))
+
+
+def _text(outcome: Reply | Failure) -> str:
+    return outcome.text if isinstance(outcome, Reply) else outcome.reason.value
+
+
+def _edge_jpeg(place: int) -> bytes:
+    picture = Image.new("L", (64, 48), 30)
+    picture.paste(220, (0, 0, 8 + 5 * place, 48))
+    out = io.BytesIO()
+    picture.convert("RGB").save(out, format="JPEG")
+    return out.getvalue()

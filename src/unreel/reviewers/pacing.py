@@ -1,0 +1,108 @@
+"""How many requests may be in flight: as many as the server bears, and never more than allowed."""
+
+import asyncio
+from collections import deque
+from enum import Enum, auto
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+
+FIRST_LIMIT: Final = 4
+"""Requests in flight before anything is known of the server."""
+
+
+class Signal(Enum):
+    """What one finished request says about the server's load."""
+
+    FINE = auto()
+    THROTTLED = auto()
+    """Status 429: fewer requests are wanted."""
+    TROUBLED = auto()
+    """Status 5xx, a lost connection or a time-out: more requests would not help."""
+
+
+class Pace:
+    """A limit that doubles with each round of good answers and halves when the server asks for it.
+
+    After the first sign of load it grows by one per round, and trouble stops growth for a round.
+    """
+
+    def __init__(self, *, max_connections: int) -> None:
+        if max_connections < 1:
+            problem = f"cannot use {max_connections}"
+            setting = "max_connections"
+            raise InvalidSettingError(setting, problem, "Give a whole number from 1")
+        self._ceiling = float(max_connections)
+        self._limit = float(min(FIRST_LIMIT, max_connections))
+        self._slow_start = True
+        self._calm = 0
+        self._in_flight = 0
+        self._sent = 0
+        self._halved_at = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """Requests that may be in flight now."""
+        return int(self._limit)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are in flight now."""
+        return self._in_flight
+
+    async def enter(self, *, again: bool = False) -> int:
+        """Wait for a place and return its number; who asks `again` goes before new questions."""
+        if self._waiting or self._in_flight >= self.limit:
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            if again:
+                self._waiting.appendleft(place)
+            else:
+                self._waiting.append(place)
+            self._let_in()
+            try:
+                await place
+            except asyncio.CancelledError:
+                if not place.cancelled():  # the place came together with the cancellation
+                    self.leave()
+                raise
+        else:
+            self._in_flight += 1
+        self._sent += 1
+        return self._sent
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._in_flight -= 1
+        self._let_in()
+
+    def record(self, signal: Signal, *, number: int) -> None:
+        """Learn from how the request in place `number` ended."""
+        match signal:
+            case Signal.FINE:
+                self._grow()
+            case Signal.THROTTLED:
+                self._slow_start = False
+                self._calm = 0
+                if number > self._halved_at:  # one burst of refusals halves once
+                    self._halved_at = self._sent
+                    self._limit = max(1.0, self._limit / 2)
+            case Signal.TROUBLED:
+                self._slow_start = False
+                self._calm = 0
+
+    def _grow(self) -> None:
+        self._calm += 1
+        if self._in_flight < self.limit:
+            return  # an unused limit teaches nothing
+        if self._slow_start:
+            self._limit = min(self._ceiling, self._limit + 1)
+        elif self._calm > self._limit:
+            self._limit = min(self._ceiling, self._limit + 1 / self._limit)
+
+    def _let_in(self) -> None:
+        while self._waiting and self._in_flight < self.limit:
+            place = self._waiting.popleft()
+            if not place.done():
+                self._in_flight += 1
+                place.set_result(None)

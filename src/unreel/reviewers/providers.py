@@ -1,0 +1,78 @@
+"""Where models live: `provider/name`, or `provider/name@http://host:port/v1` for a server of one's own."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A server that speaks the OpenAI chat protocol."""
+
+    base_url: str | None
+    """`None` where the user must give the address."""
+    key_variable: str | None
+    """Environment variable of the key; `None` where none is needed."""
+    length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "openai": Provider(
+        base_url="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        length_field="max_completion_tokens",
+    ),
+    "openrouter": Provider(
+        base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"
+    ),
+    "google": Provider(
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variable="GEMINI_API_KEY",
+    ),
+    "together": Provider(base_url="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"),
+    "dashscope": Provider(
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variable="DASHSCOPE_API_KEY",
+    ),
+    "vllm": Provider(base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY"),
+    "sglang": Provider(base_url="http://127.0.0.1:30000/v1", key_variable=None),
+    "compatible": Provider(base_url=None, key_variable="OPENAI_COMPATIBLE_API_KEY"),
+}
+_FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A model at its server."""
+
+    provider: str
+    model: str
+    base_url: str
+
+    @property
+    def name(self) -> str:
+        """`provider/model`: where the server runs is no part of who judges."""
+        return f"{self.provider}/{self.model}"
+
+
+def read_address(text: str) -> Address:
+    """The model that `text` names, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"
+        setting = "model"
+        shown = text.partition("@")[0]  # an address may hold a password
+        raise InvalidSettingError(setting, f"cannot read {shown!r}", remedy)
+    provider = PROVIDERS.get(found["provider"])
+    if provider is None:
+        kind = "provider"
+        raise UnknownNameError(kind, found["provider"], sorted(PROVIDERS))
+    base_url = found["url"] or provider.base_url
+    if base_url is None:
+        remedy = f"Write {found['provider']}/{found['model']}@http://host:port/v1"
+        setting = "model"
+        raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
+    return Address(provider=found["provider"], model=found["model"], base_url=base_url)

@@ -1,0 +1,140 @@
+"""What a server's bytes mean: a reply, or a setback with its cause."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+from unreel.core.answer import Reply, Usage
+from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.transport import RawReply
+
+READABLE: Final = 200
+"""Most characters of the server's words that a failure repeats."""
+_PASSING: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setback:
+    """One request that brought no reply."""
+
+    failure: Failure
+    final: bool = False
+    """Asking again would bring the same."""
+    retry_after_s: float = 0.0
+    usage: Usage | None = None
+
+
+def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
+    """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _read_refusal(raw, now=now)
+    try:
+        body = json.loads(raw.body)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
+    if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
+        code = body["error"].get("code")
+        if type(code) is int and code >= HTTPStatus.BAD_REQUEST:
+            return _read_refusal(RawReply(code, raw.body, raw.retry_after), now=now)
+        return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
+    return _read_completion(body)
+
+
+def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _malformed("the body has no choices[0].message")
+    usage = _read_usage(body.get("usage"))
+    ended = str(choice.get("finish_reason"))[:READABLE]
+    text, refusal = message.get("content"), message.get("refusal")
+    if (isinstance(refusal, str) and refusal) or ended == "content_filter":
+        words = _one_line(refusal) if isinstance(refusal, str) else ended
+        return Setback(failure=Failure(FailureReason.REFUSED, words), final=True, usage=usage)
+    if text is not None and not isinstance(text, str):
+        return _malformed(f"choices[0].message.content is a {type(text).__name__}, not a text")
+    if not text or text.isspace():
+        failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
+        return Setback(failure=failure, final=ended == "length", usage=usage)
+    return Reply(text=_storable(text), usage=usage)
+
+
+def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
+    detail = f"status {raw.status}: {_error_words(raw.body)}"
+    wait_s = read_retry_after(raw.retry_after, now=now)
+    if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
+        failure = Failure(FailureReason.RATE_LIMITED, detail)
+        return Setback(failure=failure, final=_is_out_of_quota(raw.body), retry_after_s=wait_s)
+    if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
+        failure = Failure(FailureReason.SERVER_ERROR, detail)
+        return Setback(failure=failure, retry_after_s=wait_s)
+    return Setback(failure=Failure(FailureReason.REQUEST_REJECTED, detail), final=True)
+
+
+def read_retry_after(value: str | None, *, now: datetime) -> float:
+    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing."""
+    if value is None:
+        return 0.0
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(value)
+        except ValueError:
+            return 0.0
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (aware - now).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+
+
+def _read_usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    told, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if type(told) is not int or type(made) is not int or told < 0 or made < 0:
+        return None
+    return Usage(input_tokens=told, output_tokens=made)
+
+
+def _malformed(detail: str) -> Setback:
+    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+
+
+def _is_out_of_quota(body: bytes) -> bool:
+    return b'"insufficient_quota"' in body
+
+
+def _error_words(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        return _one_line(str(error["message"] if isinstance(error, dict) else error))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return _words(body)
+
+
+def _words(body: bytes) -> str:
+    return _one_line(body[: 4 * READABLE].decode(errors="replace"))
+
+
+def _storable(text: str) -> str:
+    """`text` itself, unless JSON escapes left half characters in it, which no table can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(_storable(text[: 4 * READABLE]).split())
+    return words if len(words) <= READABLE else words[: READABLE - 1] + "…"

@@ -1,0 +1,65 @@
+"""When to ask again: a wait with full jitter, and a budget that bounds how much is asked again."""
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.identity import digest
+
+LONGEST_BACKOFF_S: Final = 30.0
+MOST_ATTEMPTS: Final = 8
+SHARE_AGAIN: Final = 0.5
+"""Second requests that each question earns: at 30 % faults 0.43 are needed."""
+RESERVE: Final = 10
+"""Second requests allowed before any were earned."""
+SAVINGS: Final = 100
+"""Most that a long quiet stretch can put aside, so that an outage is not met with a flood."""
+TRICKLE_PER_S: Final = 0.2
+"""Keeps the last questions of a run from waiting for newcomers that never come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a question may take, all its requests and waits together, and how long one request."""
+
+    deadline_s: float = 180.0
+    attempt_s: float = 80.0
+    backoff_s: float = 0.5
+    outage_s: float = 60.0
+    """How long questions wait for a server that answers nothing before they end as failures."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.attempt_s <= self.deadline_s or self.backoff_s <= 0 or self.outage_s < 0:
+            problem = f"cannot use {self}"
+            remedy = "Give seconds above 0, and an attempt no longer than the deadline"
+            setting = "patience"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+class RetryBudget:
+    """Bounds requests by `1 + SHARE_AGAIN` times the questions, plus a small reserve."""
+
+    def __init__(self) -> None:
+        self._tokens = float(RESERVE)
+        self._seen_s: float | None = None
+
+    def earn(self) -> None:
+        """A question was put for the first time."""
+        self._tokens = min(SAVINGS, self._tokens + SHARE_AGAIN)
+
+    def take(self, now_s: float) -> bool:
+        """Whether one more request may be sent at `now_s`."""
+        if self._seen_s is not None:
+            self._tokens = min(SAVINGS, self._tokens + TRICKLE_PER_S * (now_s - self._seen_s))
+        self._seen_s = now_s
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+def backoff_s(patience: Patience, *, key: str, attempt: int, seed: int) -> float:
+    """Seconds to wait after request `attempt` (from 1): full jitter, the same for the same arguments."""
+    longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
+    return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret

@@ -1,0 +1,348 @@
+"""The parts of asking well, each alone: pace, breaker, retries, reading, families."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.answer import Reply, Usage
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.space import declare_space
+from unreel.reviewers.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
+from unreel.reviewers.families import FAMILIES, family, find_family
+from unreel.reviewers.pacing import FIRST_LIMIT, Pace, Signal
+from unreel.reviewers.reading import Setback, read_raw, read_retry_after
+from unreel.reviewers.retrying import RESERVE, SAVINGS, Patience, RetryBudget, backoff_s
+from unreel.reviewers.transport import RawReply
+
+NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
+DOWN = Failure(FailureReason.SERVER_ERROR, "status 500: oops")
+
+
+async def fill(pace: Pace) -> list[int]:
+    return [await pace.enter() for _ in range(pace.limit - pace.in_flight)]
+
+
+def finish(pace: Pace, signal: Signal, numbers: list[int]) -> None:
+    for number in numbers:
+        pace.record(signal, number=number)
+    for _ in numbers:
+        pace.leave()
+
+
+def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
+    async def limits() -> list[int]:
+        pace = Pace(max_connections=12)
+        seen = [pace.limit]
+        for _ in range(3):
+            for number in await fill(pace):
+                pace.record(Signal.FINE, number=number)
+                pace.leave()
+                await pace.enter()
+            while pace.in_flight:
+                pace.leave()
+            seen.append(pace.limit)
+        return seen
+
+    first, second, third, last = asyncio.run(limits())
+    assert first == FIRST_LIMIT
+    assert first < second <= third <= last <= 12
+
+
+def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None:
+    async def limits() -> list[int]:
+        pace = Pace(max_connections=4)
+        seen = []
+        for _ in range(3):
+            finish(pace, Signal.THROTTLED, await fill(pace))
+            seen.append(pace.limit)
+        return seen
+
+    assert asyncio.run(limits()) == [2, 1, 1]
+
+
+def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
+    async def limits() -> tuple[int, int, int]:
+        pace = Pace(max_connections=64)
+        pace.record(Signal.TROUBLED, number=1)
+        numbers = await fill(pace)
+        after_trouble = pace.limit
+        finish(pace, Signal.FINE, numbers)
+        one_round = pace.limit
+        for _ in range(3):
+            numbers = await fill(pace)
+            for number in numbers:
+                pace.record(Signal.FINE, number=number)
+            for _ in numbers:
+                pace.leave()
+        return after_trouble, one_round, pace.limit
+
+    after_trouble, one_round, later = asyncio.run(limits())
+    assert after_trouble == one_round == FIRST_LIMIT
+    assert later in {FIRST_LIMIT + 1, FIRST_LIMIT + 2}
+
+
+def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
+    async def order() -> list[str]:
+        pace, came = Pace(max_connections=1), []
+
+        async def come(name: str, *, again: bool = False) -> None:
+            await pace.enter(again=again)
+            came.append(name)
+            pace.leave()
+
+        await pace.enter()
+        tasks = [
+            asyncio.create_task(come("new")),
+            asyncio.create_task(come("cancelled")),
+            asyncio.create_task(come("again", again=True)),
+        ]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        pace.leave()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert pace.in_flight == 0
+        return came
+
+    assert asyncio.run(order()) == ["again", "new"]
+
+
+def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
+    async def in_flight() -> int:
+        pace = Pace(max_connections=1)
+        await pace.enter()
+        waiting = asyncio.create_task(pace.enter())
+        await asyncio.sleep(0)
+        pace.leave()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return pace.in_flight
+
+    assert asyncio.run(in_flight()) == 0
+
+
+def test_no_connection_at_all_is_no_setting() -> None:
+    with pytest.raises(InvalidSettingError):
+        Pace(max_connections=0)
+
+
+def tripped(*, outage_s: float = 60) -> Breaker:
+    breaker = Breaker(outage_s=outage_s)
+    for _ in range(STREAK):
+        breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
+    return breaker
+
+
+def test_a_streak_of_failures_opens_the_breaker_and_one_answer_closes_it() -> None:
+    breaker = Breaker(outage_s=60)
+    for _ in range(STREAK - 1):
+        breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
+    assert breaker.check(0) == Go(probe=False)
+    breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
+    assert isinstance(breaker.check(0), Hold)
+    breaker.record_answer()
+    assert breaker.check(0) == Go(probe=False)
+
+
+def test_one_probe_at_a_time_looks_whether_the_server_is_back() -> None:
+    breaker = tripped()
+    assert breaker.check(5) == Go(probe=True)
+    assert isinstance(breaker.check(5), Hold)
+    breaker.record_failure(DOWN, now_s=5, probe=True, wait_s=0)
+    assert isinstance(breaker.check(5.5), Hold)
+    assert breaker.check(5 + LONGEST_PAUSE_S) == Go(probe=True)
+
+
+def test_a_probe_that_was_never_finished_leaves_room_for_the_next() -> None:
+    breaker = tripped()
+    gate = breaker.check(5)
+    assert isinstance(gate, Go)
+    breaker.drop(gate)
+    assert breaker.check(5) == Go(probe=True)
+
+
+def test_an_outage_that_lasts_ends_questions_with_its_cause() -> None:
+    breaker = tripped(outage_s=3)
+    breaker.check(5)
+    gate = breaker.check(5)
+    assert isinstance(gate, Failure)
+    assert gate.reason is FailureReason.SERVER_ERROR
+    assert "oops" in gate.detail
+
+
+def test_the_probe_waits_as_long_as_the_server_asks() -> None:
+    breaker = Breaker(outage_s=60)
+    for _ in range(STREAK):
+        breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=20)
+    assert isinstance(breaker.check(19), Hold)
+    assert breaker.check(20) == Go(probe=True)
+
+
+def test_the_retry_budget_allows_half_as_many_again_and_a_reserve() -> None:
+    budget = RetryBudget()
+    for _ in range(20):
+        budget.earn()
+    taken = [budget.take(0) for _ in range(100)]
+    assert sum(taken) == RESERVE + 10
+
+
+def test_a_quiet_stretch_saves_no_flood() -> None:
+    budget = RetryBudget()
+    for _ in range(10_000):
+        budget.earn()
+    assert sum(budget.take(0) for _ in range(10_000)) == SAVINGS
+
+
+def test_an_empty_budget_refills_with_time() -> None:
+    budget = RetryBudget()
+    while budget.take(0):
+        pass
+    assert budget.take(5.1)
+    assert not budget.take(5.1)
+
+
+def test_waits_have_full_jitter_and_repeat_with_their_seed() -> None:
+    patience = Patience(backoff_s=1)
+
+    def waits(seed: int) -> list[float]:
+        return [backoff_s(patience, key=str(n), attempt=3, seed=seed) for n in range(200)]
+
+    assert waits(1) == waits(1) != waits(2)
+    assert 0 <= min(waits(1)) < 0.5
+    assert 3.5 < max(waits(1)) <= 4
+
+
+def test_patience_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(InvalidSettingError):
+        Patience(deadline_s=1, attempt_s=2)
+
+
+def completion(**message: Any) -> bytes:
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason", "final"),
+    [
+        (200, b"", FailureReason.MALFORMED_REPLY, False),
+        (200, b"[]", FailureReason.MALFORMED_REPLY, False),
+        (200, b'{"choices": []}', FailureReason.MALFORMED_REPLY, False),
+        (200, b'{"choices": [{"text": "0"}]}', FailureReason.MALFORMED_REPLY, False),
+        (200, b"[" * 100_000, FailureReason.MALFORMED_REPLY, False),
+        (200, b"\xff\xfe{", FailureReason.MALFORMED_REPLY, False),
+        (200, completion(content=["0"]), FailureReason.MALFORMED_REPLY, False),
+        (200, completion(content=" \n"), FailureReason.EMPTY_REPLY, False),
+        (200, completion(content="", refusal="No."), FailureReason.REFUSED, True),
+        (200, b'{"error": {"code": 429, "message": "x"}}', FailureReason.RATE_LIMITED, False),
+        (200, b'{"error": {"code": "odd"}}', FailureReason.MALFORMED_REPLY, False),
+        (429, b'{"error": {"code": "insufficient_quota"}}', FailureReason.RATE_LIMITED, True),
+        (408, b"", FailureReason.SERVER_ERROR, False),
+        (529, b"overloaded", FailureReason.SERVER_ERROR, False),
+        (404, b'{"error": "no such model"}', FailureReason.REQUEST_REJECTED, True),
+    ],
+)
+def test_what_is_no_reply_is_named(
+    status: int, body: bytes, reason: FailureReason, *, final: bool
+) -> None:
+    outcome = read_raw(RawReply(status, body), now=NOW)
+    assert isinstance(outcome, Setback)
+    assert (outcome.failure.reason, outcome.final) == (reason, final)
+    assert len(outcome.failure.detail) < 300
+
+
+def test_a_reply_with_odd_token_counts_keeps_its_text() -> None:
+    body = json.loads(completion(content="REAL")) | {"usage": {"prompt_tokens": "many"}}
+    assert read_raw(RawReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
+
+
+def test_a_refusal_still_counts_its_tokens() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    body = json.loads(completion(content=None, refusal="No.")) | {"usage": usage}
+    outcome = read_raw(RawReply(200, json.dumps(body).encode()), now=NOW)
+    assert outcome.usage == Usage(input_tokens=5, output_tokens=1)
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"),
+    [
+        (None, 0),
+        ("7", 7),
+        ("0.5", 0.5),
+        ("-3", 0),
+        ("nan", 0),
+        ("inf", 0),
+        ("soon", 0),
+        ("Sun, 01 Nov 2026 12:01:00 GMT", 60),
+        ("Sun, 01 Nov 2026 11:00:00 GMT", 0),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(header: str | None, wait_s: float) -> None:
+    assert read_retry_after(header, now=NOW) == wait_s
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl"),
+        ("Qwen/Qwen3-VL-8B-Instruct", "qwen3-vl"),
+        ("DAMO-NLP-SG/VideoLLaMA3-7B", "videollama3"),
+        ("gpt-4.1", "openai"),
+        ("gpt-5.2", "openai-reasoning"),
+        ("o3", "openai-reasoning"),
+        ("google/gemini-2.5-pro", "gemini"),
+        ("tiny", "unknown"),
+    ],
+)
+def test_a_model_is_known_by_its_name(model: str, name: str) -> None:
+    assert find_family(model).name == name
+
+
+def test_every_family_declares_a_box_space_that_can_be_read() -> None:
+    for known in FAMILIES:
+        declared = known.box_space(1280, 720)
+        assert declare_space(declared, width=1280, height=720).name == declared
+        assert family(known.name) is known
+
+
+@pytest.mark.parametrize(
+    ("size", "seen"),
+    [((1280, 720), (1288, 728)), ((30, 20), (84, 56)), ((8000, 6000), (4116, 3080))],
+    ids=["to multiples", "grown", "shrunk"],
+)
+def test_qwen_boxes_live_in_the_resized_frame(size: tuple[int, int], seen: tuple[int, int]) -> None:
+    assert family("qwen2.5-vl").box_space(*size) == f"model-input {seen[0]}x{seen[1]}"
+
+
+def test_half_characters_become_ones_that_a_table_can_hold() -> None:
+    body = b'{"choices": [{"message": {"content": "REAL \\ud83d\\ude00 \\ud800"}}]}'
+    assert read_raw(RawReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
+
+
+@given(
+    status=st.integers(100, 599),
+    body=st.binary(max_size=60)
+    | st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["choices", "message", "content", "refusal", "error", "code", "usage"]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    ).map(lambda value: json.dumps(value).encode()),
+    header=st.none() | st.text(max_size=12),
+)
+def test_no_bytes_of_a_server_raise(status: int, body: bytes, header: str | None) -> None:
+    outcome = read_raw(RawReply(status, body, header), now=NOW)
+    assert isinstance(outcome, Reply | Setback)
+    repr(outcome).encode()

@@ -1,0 +1,320 @@
+"""What an endpoint is sent, what it costs, and what may never leave."""
+
+import asyncio
+import base64
+import json
+import logging
+import pickle
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.core.answer import Reply, Usage
+from unreel.core.errors import (
+    InvalidSettingError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Condition
+from unreel.reviewers.budget import Price, read_prices
+from unreel.reviewers.chat import build_body
+from unreel.reviewers.contract import Material, Sheet, WholeClip
+from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner
+from unreel.reviewers.families import find_family
+from unreel.reviewers.kit import run
+from unreel.reviewers.providers import read_address
+from unreel.reviewers.retrying import Patience
+
+SECRET = "sk-4f0c9e-never-shown"
+QUICK = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
+PRICE = Price(input_usd_per_million=Decimal(100), output_usd_per_million=Decimal(1000))
+MakeSheet = Callable[..., Sheet]
+
+
+def answer_all(model: str, sheets: list[Sheet], **options: Any) -> tuple[Any, list[Any]]:
+    """The reviewer after its work, and the outcomes in the order of the sheets."""
+    options.setdefault("limits", Limits(patience=QUICK))
+    reviewer = EndpointReviewer(model, **options)
+
+    async def work() -> list[Reply | Failure]:
+        return await asyncio.gather(*(reviewer.answer(sheet) for sheet in sheets))
+
+    return reviewer, run(reviewer, work)
+
+
+def body_of(sheet: Sheet, model: str, show: Material = Material.FRAMES) -> dict[str, Any]:
+    body = build_body(sheet, family=find_family(model), show=show, fields={"model": model})
+    assert isinstance(body, bytes)
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_a_reply_carries_tokens_and_latency(fault_run: Any, make_sheet: MakeSheet) -> None:
+    _, [reply] = answer_all(fault_run("500", 0).model, [make_sheet()])
+    assert reply.text == "<answer>0</answer>"
+    assert reply.usage == Usage(input_tokens=1000, output_tokens=10)
+    assert 4_000 < reply.latency_us < 2_000_000
+
+
+def test_frames_are_sent_in_order_as_pictures_before_the_prompt(make_sheet: MakeSheet) -> None:
+    [message] = body_of(make_sheet(), "gpt-4.1")["messages"]
+    first, second, prompt = message["content"]
+    assert first["image_url"]["url"] == (
+        "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8one").decode()
+    )
+    assert base64.b64decode(second["image_url"]["url"].partition(",")[2]) == b"two"
+    assert prompt == {"type": "text", "text": "Real or fake?"}
+
+
+def test_only_an_instrument_that_asks_for_times_shows_them(make_sheet: MakeSheet) -> None:
+    def texts(protocol: str, model: str) -> list[str]:
+        [message] = body_of(make_sheet(protocol=protocol), model)["messages"]
+        return [part["text"] for part in message["content"] if part["type"] == "text"]
+
+    assert texts("trace", "gpt-4.1") == ["0.00 s", "1.00 s", "Real or fake?"]
+    assert texts("trace", "gemini-2.5-pro") == ["00:00.00", "00:01.00", "Real or fake?"]
+    assert texts("reality", "gpt-4.1") == ["Real or fake?"]
+
+
+def test_the_clips_of_a_pair_are_numbered(make_sheet: MakeSheet) -> None:
+    [message] = body_of(make_sheet(protocol="preference", n_clips=2), "gpt-4.1")["messages"]
+    kinds = [part.get("text", part["type"]) for part in message["content"]]
+    one = ["image_url", "image_url"]
+    assert kinds == ["Video 1:", *one, "Video 2:", *one, "Real or fake?"]
+
+
+def test_a_whole_clip_goes_as_a_video_url(make_sheet: MakeSheet) -> None:
+    sheet = make_sheet(whole=WholeClip(b"bytes", "video/mp4"))
+    [message] = body_of(sheet, "Qwen3-VL-8B", Material.CLIP)["messages"]
+    url = message["content"][0]["video_url"]["url"]
+    assert url == "data:video/mp4;base64," + base64.b64encode(b"bytes").decode()
+
+
+def test_sound_is_sent_only_where_the_condition_says_so(make_sheet: MakeSheet) -> None:
+    on = make_sheet(sound_wav=b"RIFF", condition=Condition(audio="on"))
+    off = make_sheet(sound_wav=b"RIFF")
+    [message] = body_of(on, "gemini-2.5-pro")["messages"]
+    assert message["content"][2]["input_audio"] == {
+        "format": "wav",
+        "data": base64.b64encode(b"RIFF").decode(),
+    }
+    assert "input_audio" not in json.dumps(body_of(off, "gemini-2.5-pro"))
+
+
+@pytest.mark.parametrize(
+    ("model", "condition"),
+    [
+        ("gpt-4.1", Condition(audio="on")),
+        ("gemini-2.5-pro", Condition(audio="on")),
+        ("qwen3-vl-8b", Condition(thinking="off")),
+    ],
+    ids=["a model that hears nothing", "a clip without sound", "no switch for thinking"],
+)
+def test_a_condition_that_cannot_be_met_is_not_asked(
+    model: str, condition: Condition, make_sheet: MakeSheet
+) -> None:
+    sheet = make_sheet(condition=condition)
+    found = build_body(sheet, family=find_family(model), show=Material.FRAMES, fields={})
+    assert isinstance(found, Failure)
+    assert found.reason is FailureReason.REQUEST_REJECTED
+
+
+def test_thinking_is_switched_in_the_words_of_the_family(make_sheet: MakeSheet) -> None:
+    sheet = make_sheet(condition=Condition(thinking="off"))
+    assert body_of(sheet, "GLM-4.5V")["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(
+    fault_run: Any,
+    make_sheet: MakeSheet,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    for fault in ("401", "echo", "cut", "500", "html"):
+        run_ = fault_run(fault, 100)
+        reviewer, outcomes = answer_all(
+            run_.model, [make_sheet(n) for n in range(3)], api_key=SECRET
+        )
+        assert run_.stats()["headers"]["authorization"] == f"Bearer {SECRET}"
+        shown += [repr(reviewer), reviewer.name, repr(reviewer.ledger)]
+        shown += [repr(outcome) for outcome in outcomes]
+        shown += [str(outcome) for outcome in outcomes]
+        shown += [repr(pickle.dumps(outcome)) for outcome in outcomes]
+    echoed = [text for text in shown if "[key]" in text]
+    assert echoed, "no fault repeated the key, so nothing was proved"
+    told = capfd.readouterr()
+    assert SECRET not in "\n".join([*shown, caplog.text, told.out, told.err])
+    assert "question" in caplog.text
+
+
+def test_no_ambient_key_is_sent_to_a_server_of_ones_own(
+    fault_run: Any, make_sheet: MakeSheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, SECRET)
+    run_ = fault_run("500", 0)
+    answer_all(run_.model, [make_sheet()])
+    assert SECRET not in json.dumps(run_.stats()["headers"])
+
+
+def test_an_unreadable_model_name_does_not_repeat_its_password() -> None:
+    with pytest.raises(InvalidSettingError) as caught:
+        read_address(f"vllm/tiny@http://me:{SECRET}@host/v1")
+    assert SECRET not in str(caught.value)
+
+
+def test_the_key_of_the_question_makes_requests_idempotent(
+    fault_run: Any, make_sheet: MakeSheet
+) -> None:
+    run_ = fault_run("500", 50)
+    sheets = [make_sheet(n) for n in range(10)]
+    answer_all(run_.model, sheets)
+    bodies = run_.stats()["bodies"]
+    assert set(bodies) == {sheet.key for sheet in sheets}
+    assert max(map(len, bodies.values())) > 1
+    assert all(len(set(sent)) == 1 for sent in bodies.values())
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("declared-huge", FailureReason.REPLY_TOO_LARGE),
+        ("gzip", FailureReason.MALFORMED_REPLY),
+        ("moved", FailureReason.REQUEST_REJECTED),
+        ("400", FailureReason.REQUEST_REJECTED),
+        ("thought-out", FailureReason.EMPTY_REPLY),
+        ("429-long", FailureReason.RATE_LIMITED),
+    ],
+)
+def test_further_faults_end_with_their_cause(
+    fault: str, reason: FailureReason, fault_run: Any, make_sheet: MakeSheet
+) -> None:
+    _, [outcome] = answer_all(fault_run(fault, 100).model, [make_sheet()])
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is reason
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(fault_run: Any, make_sheet: MakeSheet) -> None:
+    run_ = fault_run("429-long", 100)
+
+    async def timed() -> float:
+        loop = asyncio.get_running_loop()
+        start_s = loop.time()
+        await reviewer.answer(make_sheet())
+        return loop.time() - start_s
+
+    reviewer = EndpointReviewer(run_.model, limits=Limits(patience=QUICK))
+    assert run(reviewer, timed) < 1
+    assert run_.stats()["n_requests"] == 1
+
+
+def test_a_server_that_nobody_runs_is_a_lost_connection(make_sheet: MakeSheet) -> None:
+    _, [outcome] = answer_all("vllm/tiny@http://127.0.0.1:9/v1", [make_sheet()])
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is FailureReason.CONNECTION_LOST
+
+
+def test_a_cap_on_requests_is_never_passed(fault_run: Any, make_sheet: MakeSheet) -> None:
+    run_ = fault_run("500", 30)
+    limits = Limits(max_requests=20, patience=QUICK)
+    reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(50)], limits=limits)
+    assert run_.stats()["n_requests"] == reviewer.ledger.n_requests == 20
+    assert reviewer.ledger.n_questions == 50
+    spent = [o for o in outcomes if isinstance(o, Failure)]
+    assert FailureReason.BUDGET_SPENT in {failure.reason for failure in spent}
+
+
+def test_a_cap_on_cost_is_kept_with_requests_in_flight(
+    fault_run: Any, make_sheet: MakeSheet
+) -> None:
+    run_ = fault_run("500", 0)  # one answer costs 0.1 + 0.01 USD
+    limits = Limits(max_cost_usd=Decimal("1.2"), price=PRICE, patience=QUICK)
+    reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(40)], limits=limits)
+    assert Decimal("0.66") <= reviewer.ledger.cost_usd <= Decimal("1.2")
+    assert sum(isinstance(o, Reply) for o in outcomes) * Decimal("0.11") == reviewer.ledger.cost_usd
+
+
+def test_a_cap_on_cost_without_a_price_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="no price is known"):
+        EndpointReviewer("openai/gpt-5", limits=Limits(max_cost_usd=Decimal(1)))
+
+
+def test_without_a_price_the_cost_is_unknown_and_not_nothing(
+    fault_run: Any, make_sheet: MakeSheet
+) -> None:
+    reviewer, _ = answer_all(fault_run("500", 0).model, [make_sheet()])
+    assert reviewer.ledger.cost_usd is None
+    assert reviewer.ledger.input_tokens == 1000
+
+
+def test_a_price_file_is_read_exactly(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(
+        '[models."openai/gpt-5"]\ninput_usd_per_million = 1.25\noutput_usd_per_million = 10\n'
+    )
+    price = read_prices(file)["openai/gpt-5"]
+    usage = Usage(input_tokens=3, output_tokens=1)
+    assert price.cost_usd(usage) == Decimal("0.00001375")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not toml",
+        "prices = 1",
+        '[models."a"]\ninput_usd_per_million = 1',
+        '[models."a"]\ninput_usd_per_million = -1\noutput_usd_per_million = 1',
+        '[models."a"]\ninput_usd_per_million = true\noutput_usd_per_million = 1',
+        '[models."a"]\ninput_usd_per_million = nan\noutput_usd_per_million = 1',
+    ],
+)
+def test_a_price_file_that_says_something_else_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(UnreadableSourceError, match="per model"):
+        read_prices(file)
+
+
+def test_the_address_is_no_part_of_the_name_but_the_manner_is() -> None:
+    def name(model: str, **manner: Any) -> str:
+        return EndpointReviewer(model, manner=Manner(**manner)).name
+
+    assert (
+        name("vllm/org/qwen3-vl@http://a:1/v1") == name("vllm/org/qwen3-vl") == "vllm/org/qwen3-vl"
+    )
+    assert name("openai/gpt-4.1", max_tokens=64, seed=5) == "openai/gpt-4.1?max_tokens=64,seed=5"
+    assert name("vllm/tiny", family="qwen3-vl", show=Material.CLIP) == (
+        "vllm/tiny?show=clip,family=qwen3-vl"
+    )
+
+
+@pytest.mark.parametrize(
+    "manner", [Manner(show=Material.CLIP), Manner(show=Material.SOUND)], ids=["clip", "sound"]
+)
+def test_what_a_family_does_not_take_is_refused_at_once(manner: Manner) -> None:
+    with pytest.raises(InvalidSettingError, match="family"):
+        EndpointReviewer("openai/gpt-4.1", manner=manner)
+    with pytest.raises(InvalidSettingError, match="seed"):
+        EndpointReviewer("openai/gpt-5", manner=Manner(seed=1))
+
+
+def test_an_unknown_provider_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="openrouter"):
+        read_address("opnai/gpt-5")
+    with pytest.raises(InvalidSettingError, match="has no address"):
+        read_address("compatible/tiny")
+    with pytest.raises(InvalidSettingError, match="provider/name"):
+        read_address("gpt-5")
+
+
+def test_boxes_are_read_in_the_frame_as_shown_and_not_in_the_clip(make_sheet: MakeSheet) -> None:
+    [exhibit] = make_sheet().exhibits
+    assert exhibit.facts.video.width == 640
+    assert EndpointReviewer("openai/gpt-4.1").box_space(exhibit) == "model-input 320x180"
+    assert EndpointReviewer("vllm/qwen3-vl-8b").box_space(exhibit) == "permille"

@@ -1,0 +1,99 @@
+"""Every reviewer of ours keeps the contract."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar
+
+import pytest
+
+from unreel.core.answer import Reply
+from unreel.core.clip import Clip, Generated, Origin, Real
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.endpoint import EndpointReviewer, Limits
+from unreel.reviewers.fitting import FittedReviewer, Specimen
+from unreel.reviewers.floors import AlwaysReviewer, CoinReviewer, always_generated, always_real
+from unreel.reviewers.kit import ReviewerKit, sample_exhibit, sample_sheets
+from unreel.reviewers.metadata import fit_metadata
+from unreel.reviewers.motion import fit_motion
+from unreel.reviewers.recorded import RecordedReviewer
+from unreel.reviewers.retrying import Patience
+
+PATIENCE = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
+SECRET = "sk-4f0c9e-never-shown"
+
+
+def _specimens() -> list[Specimen]:
+    origins: list[Origin] = [Real(), Real(), Real(), Generated("a"), Generated("b")]
+    found = []
+    for number, origin in enumerate(origins * 3):
+        exhibit = sample_exhibit(f"sample-{number}")
+        video = replace(exhibit.facts.video, average_rate=Fraction(24 + number % 5))
+        exhibit = replace(exhibit, facts=replace(exhibit.facts, video=video))
+        clip = Clip(id=exhibit.clip, location=exhibit.location, origin=origin, facts=exhibit.facts)
+        found.append(Specimen(clip=clip, exhibit=exhibit))
+    return found
+
+
+@cache
+def _fitted(fit: Callable[..., FittedReviewer]) -> FittedReviewer:
+    return fit(_specimens(), seed=1)
+
+
+class TestCoin(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> Reviewer:
+        return CoinReviewer(seed=3)
+
+
+class TestAlwaysReal(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> AlwaysReviewer:
+        return always_real()
+
+
+class TestAlwaysGenerated(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> AlwaysReviewer:
+        return always_generated()
+
+
+class TestRecorded(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> Reviewer:
+        first, second, *_ = sample_sheets()
+        outcomes = {first.key: Reply(text="REAL"), second.exhibits[0].clip: Reply(text="3")}
+        return RecordedReviewer("recorded/sample", outcomes)
+
+
+class TestMetadata(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> Reviewer:
+        return _fitted(fit_metadata)
+
+
+class TestMotion(ReviewerKit):
+    @pytest.fixture
+    def reviewer(self) -> Reviewer:
+        return _fitted(fit_motion)
+
+
+class TestEndpoint(ReviewerKit):
+    secrets: ClassVar = (SECRET,)
+
+    @pytest.fixture
+    def reviewer(self, fault_run: Any) -> Reviewer:
+        limits = Limits(patience=PATIENCE)
+        return EndpointReviewer(fault_run("500", 0).model, api_key=SECRET, limits=limits)
+
+
+@pytest.mark.parametrize("fault", ["401", "echo", "cut"])
+class TestFailingEndpoint(ReviewerKit):
+    secrets: ClassVar = (SECRET,)
+    repeatable = False  # which questions meet the open breaker depends on time
+
+    @pytest.fixture
+    def reviewer(self, fault: str, fault_run: Any) -> Reviewer:
+        limits = Limits(patience=PATIENCE)
+        return EndpointReviewer(fault_run(fault, 100).model, api_key=SECRET, limits=limits)
