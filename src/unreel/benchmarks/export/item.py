@@ -1,0 +1,171 @@
+"""Questions as plain rows, and the recipe that they share: all that reading and scoring an answer needs.
+
+Nothing here opens a clip: exported tasks run beside whatever PyAV the other tool wants, or none.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.core.clip import ClipId, Origin
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.judgement import Pair, Rating
+from unreel.core.verdict import Position
+from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
+from unreel.protocols.space import declare_space
+from unreel.protocols.trace.truth import TraceTruth
+
+RECIPE_FILE: Final = "unreel.json"
+QUESTIONS_FILE: Final = "questions.jsonl"
+_TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_TRUTHS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "trace": TypeAdapter(tuple[TraceTruth, ...]),
+    "realism": TypeAdapter(tuple[Rating, ...]),
+    "reality": TypeAdapter(tuple[Origin, ...]),
+    "preference": TypeAdapter(tuple[Position, ...]),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What an export decides once for all its questions."""
+
+    name: str
+    """Of the task: letters, digits, `_` and `-`."""
+    protocol: str
+    prompt: str = "paper"
+    mode: Mode = "strict"
+    box_space: str | None = None
+    """The space of the reviewer's boxes: `trace` needs it, see `unreel.protocols.space`."""
+    sampling: str | None = "uniform-8"
+    """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
+    split: str | None = None
+    """The split to ask about; `None` takes all."""
+    seed: int = 0
+    """Decides the order in pairs and the draws of every interval."""
+
+    def __post_init__(self) -> None:
+        if not _TASK_NAME.fullmatch(self.name):
+            setting, problem = "name", f"cannot name a task {self.name!r}"
+            raise InvalidSettingError(setting, problem, "Use letters, digits, _ and -")
+        self.instrument.prompt(self.prompt)
+        if self.box_space is not None:
+            declare_space(self.box_space, width=1, height=1)
+        elif self.protocol == "trace":
+            setting, problem = "box_space", "trace needs the space of the boxes"
+            remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
+            raise InvalidSettingError(setting, problem, remedy)
+
+    @property
+    def instrument(self) -> Protocol[Any, Any]:
+        """The protocol at its current version."""
+        return protocol(self.protocol)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One question: what is shown, and the truth. It fits a row of JSONL, Parquet or TSV."""
+
+    id: str
+    """Name of the clip in its benchmark, or both names of a pair."""
+    clips: str
+    """Ids of the clips shown, in order, with a space between."""
+    videos: str
+    """A JSON list of their paths below the media folder."""
+    answer: str
+    """The truth for people to read."""
+    truth: str
+    """The truth for the scorer: a JSON list with one value for each row that it scores."""
+    width: int = 0
+    """Of the frame in pixels; 0 where no box is asked for."""
+    height: int = 0
+
+    @property
+    def subject(self) -> ClipId | Pair:
+        """What the question is about."""
+        clips = [ClipId(clip) for clip in self.clips.split()]
+        return clips[0] if len(clips) == 1 else Pair(*clips)
+
+    @property
+    def places(self) -> list[str]:
+        """Paths of the clips below the media folder, in the order shown."""
+        return [str(place) for place in json.loads(self.videos)]
+
+
+def item_of(row: Mapping[str, Any]) -> Item:
+    """The item that `row` holds; other columns are left alone."""
+    return Item(
+        id=str(row["id"]),
+        clips=str(row["clips"]),
+        videos=str(row["videos"]),
+        answer=str(row["answer"]),
+        truth=str(row["truth"]),
+        width=int(row["width"]),
+        height=int(row["height"]),
+    )
+
+
+def reading_of(recipe: Recipe, item: Item) -> Reading:
+    """How an answer to `item` is to be read."""
+    space = None
+    if recipe.box_space is not None and item.width:
+        space = declare_space(recipe.box_space, width=item.width, height=item.height)
+    return Reading(mode=recipe.mode, prompt=recipe.prompt, space=space)
+
+
+def write_truths(recipe: Recipe, truths: tuple[Any, ...]) -> str:
+    """`truths` as JSON."""
+    return _TRUTHS[recipe.protocol].dump_json(truths).decode()
+
+
+def read_truths(recipe: Recipe, item: Item) -> tuple[Any, ...]:
+    """The truths of `item`, as the protocol's scorer takes them."""
+    truths: tuple[Any, ...] = _TRUTHS[recipe.protocol].validate_json(item.truth)
+    return truths
+
+
+def save_recipe(recipe: Recipe, folder: Path, *, media: Path) -> None:
+    """Write `recipe` beside the questions, with the folder that the paths of clips start from."""
+    text = {
+        "recipe": asdict(recipe),
+        "instrument": str(recipe.instrument.instrument),
+        "media": str(media.resolve()),
+    }
+    (folder / RECIPE_FILE).write_text(json.dumps(text, indent=2) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecipe:
+    """A recipe as it was exported, and where its clips lie."""
+
+    recipe: Recipe
+    media: Path
+
+
+def load_recipe(folder: Path) -> SavedRecipe:
+    """The recipe of an exported folder; an export of another version of the instrument is refused."""
+    path = folder / RECIPE_FILE
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        recipe = TypeAdapter(Recipe).validate_python(saved["recipe"])
+        written, media = saved["instrument"], Path(saved["media"])
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
+        problem = f"no recipe of an export ({type(error).__name__})"
+        raise UnreadableSourceError(str(path), problem, "Export the benchmark again") from error
+    current = str(recipe.instrument.instrument)
+    if written != current:
+        problem = f"was exported for {written}, and this release measures {current}"
+        raise UnreadableSourceError(str(path), problem, "Export the benchmark again")
+    return SavedRecipe(recipe, media)
+
+
+def read_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The questions of an exported folder with all their columns; the n-th has the index n - 1."""
+    with (folder / QUESTIONS_FILE).open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)

@@ -1,0 +1,113 @@
+"""A benchmark as a task folder of lmms-eval 0.7: YAML, data and a module that asks and scores as we do.
+
+The YAML is JSON but for its `!function` tags, which YAML allows. Run it with
+
+    python -m lmms_eval --include_path FOLDER --tasks NAME --model ...
+
+lmms-eval 0.7 wants an older PyAV than ours: install unreel there with `pip install --no-deps`. The task needs
+none of our media code, because the frames are written with it.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.export.item import QUESTIONS_FILE, Recipe
+from unreel.benchmarks.export.scoring import reported_figures
+from unreel.benchmarks.export.writing import Exported, write_questions
+from unreel.benchmarks.opening import Benchmark
+from unreel.media.reader import MediaReader
+
+MODULE: Final = "unreel_task"
+MAX_NEW_TOKENS: Final = 2048
+_HEAD: Final = '''\
+"""{name}: a task of lmms-eval, written by unreel.
+
+Every question, reading and figure is unreel's own ({instrument}). A reply that cannot be read is counted as
+unread and a request that failed as failed; neither becomes a score.
+"""
+
+from pathlib import Path
+
+from unreel.benchmarks.export.lmms_task import open_task
+
+TASK = open_task(str(Path(__file__).resolve().parent))
+
+
+def doc_to_visual(doc):
+    return TASK.visuals(doc)
+
+
+def doc_to_text(doc, lmms_eval_specific_kwargs=None):
+    return TASK.prompt
+
+
+def doc_to_messages(doc, lmms_eval_specific_kwargs=None):
+    return TASK.messages(doc)
+
+
+def process_results(doc, results):
+    return TASK.results(doc, results)
+'''
+_FIGURE: Final = """
+
+def {function}(results):
+    return TASK.figure({name!r}, results)
+"""
+_FUNCTION_TAG: Final = re.compile(r'"!function ([\w.]+)"')
+
+
+def export_lmms_eval(
+    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+) -> Exported:
+    """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
+    exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
+    figures = list(reported_figures(recipe.protocol))
+    (folder / f"{MODULE}.py").write_text(_module(recipe, figures), encoding="utf-8")
+    yaml = json.dumps(_config(recipe, folder, figures), indent=2)
+    tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
+    (folder / f"{recipe.name}.yaml").write_text(tagged + "\n", encoding="utf-8")
+    return exported
+
+
+def _module(recipe: Recipe, figures: list[tuple[str, bool | None]]) -> str:
+    head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
+    rest = (
+        _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(figures)
+    )
+    return head + "".join(rest)
+
+
+def _config(recipe: Recipe, folder: Path, figures: list[tuple[str, bool | None]]) -> dict[str, Any]:
+    return {
+        "task": recipe.name,
+        "dataset_path": "json",
+        # A relative path would start from wherever the tool is run.
+        "dataset_kwargs": {"data_files": {"test": str((folder / QUESTIONS_FILE).resolve())}},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_visual": f"!function {MODULE}.doc_to_visual",
+        "doc_to_text": f"!function {MODULE}.doc_to_text",
+        "doc_to_messages": f"!function {MODULE}.doc_to_messages",
+        "doc_to_target": "answer",
+        # Without `until` the tool stops at the first empty line, in the midst of a thought.
+        "generation_kwargs": {
+            "until": [],
+            "do_sample": False,
+            "temperature": 0,
+            "max_new_tokens": MAX_NEW_TOKENS,
+        },
+        "process_results": f"!function {MODULE}.process_results",
+        "metric_list": [
+            {
+                "metric": name,
+                "aggregation": f"!function {MODULE}.figure_{i}",
+                "higher_is_better": more_is_better,
+            }
+            for i, (name, more_is_better) in enumerate(figures)
+        ],
+        "metadata": [
+            {"version": recipe.instrument.instrument.version, "prompt": recipe.prompt},
+        ],
+    }

@@ -1,0 +1,62 @@
+"""What the module of an exported lmms-eval task does. It opens no clip and needs no PyAV."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
+from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
+
+
+class LmmsTask:
+    """One exported task in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        saved = load_recipe(folder)
+        self._folder, self._media, self._recipe = folder, saved.media, saved.recipe
+        self._items = {row["id"]: item_of(row) for row in read_rows(folder)}
+        self._scored: tuple[list[dict[str, str]], dict[str, float]] | None = None
+        self.prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
+
+    def visuals(self, doc: Mapping[str, Any]) -> list[Any]:
+        """The frames, or the paths of the files, for models that take them apart from the text."""
+        return [part["url"] for part in self._content(doc) if "url" in part]
+
+    def messages(self, doc: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """One turn with the frames or files, each after its mark, and then the prompt."""
+        content = [*self._content(doc), {"type": "text", "text": self.prompt}]
+        return [{"role": "user", "content": content}]
+
+    def results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """The reply, once for each figure: figures are made of all replies together."""
+        text = results[0] if results and isinstance(results[0], str) else ""
+        said = {"id": str(doc["id"]), "reply": text}
+        return {figure: said for figure, _ in reported_figures(self._recipe.protocol)}
+
+    def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
+        """The figure `name` of all replies; None where it was not measured, which is shown as N/A."""
+        said = [dict(result) for result in results]
+        if self._scored is None or self._scored[0] != said:
+            replies = [(self._items[each["id"]], each["reply"]) for each in said]
+            self._scored = said, list_figures(score_replies(self._recipe, replies))
+        return self._scored[1].get(name)
+
+    def _content(self, doc: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for part in json.loads(doc["shown"]):
+            if "image" in part:
+                with Image.open(self._folder / part["image"]) as picture:
+                    yield {"type": "image", "url": picture.convert("RGB")}
+            elif "video" in part:
+                yield {"type": "video", "url": str(self._media / part["video"])}
+            else:
+                yield {"type": "text", "text": part["text"]}
+
+
+@cache
+def open_task(folder: str) -> LmmsTask:
+    """The task in `folder`, one in a process: lmms-eval loads its module anew for every function."""
+    return LmmsTask(Path(folder))

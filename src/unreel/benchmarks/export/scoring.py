@@ -1,0 +1,92 @@
+"""Answers to exported questions: read and scored as `unreel` itself does it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from unreel.benchmarks.export.item import Item, Recipe, read_truths, reading_of
+from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import Row
+
+NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
+"""How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""
+
+HEADLINES: Final[Mapping[str, Mapping[str, bool | None]]] = {
+    "trace": {
+        "accuracy": True,
+        "fake-accuracy": True,
+        "real-accuracy": True,
+        "box-iou": True,
+        "box-distance": False,
+        "time-distance": False,
+    },
+    "realism": {"plcc": True, "srocc": True, "pcr": True},
+    "reality": {
+        "pooled": True,
+        "balanced": True,
+        "real-accuracy": True,
+        "fake-accuracy": True,
+        "answered-real": None,
+    },
+    "preference": {"accuracy": True, "pooled": True, "position-bias": None},
+}
+"""The figures of each protocol that the task reports, and whether more is better (None: neither)."""
+_COUNTS: Final = ("questions", "answered")
+
+
+def read_reply(recipe: Recipe, item: Item, text: str) -> Any:
+    """The verdict in `text`, or the `Failure` that it stands for: never a guess, never a score."""
+    if not text.strip():
+        return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
+    if text.lstrip().startswith(NO_REPLIES):
+        return Failure(FailureReason.SERVER_ERROR, text.strip()[:200])
+    return recipe.instrument.parse(text, reading_of(recipe, item))
+
+
+def score_replies(recipe: Recipe, replies: Iterable[tuple[Item, str | Failure]]) -> Scorecard:
+    """The scorecard of `replies`, from our own parser and formulas; the text of each is as it came."""
+    rows = [
+        row
+        for item, reply in replies
+        for row in _rows(
+            recipe, item, reply if isinstance(reply, Failure) else read_reply(recipe, item, reply)
+        )
+    ]
+    return recipe.instrument.score(rows, seed=recipe.seed)
+
+
+def list_figures(card: Scorecard) -> dict[str, float]:
+    """`card` as numbers by name: the counts, then each figure with its interval, n and parse coverage.
+
+    A figure that was not measured is absent: it is no 0.
+    """
+    figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
+    figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
+    figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
+    for metric in card.metrics:
+        value = metric.value
+        if isinstance(value, Estimate):
+            figures[metric.name] = value.value
+            figures[f"{metric.name} (low)"] = value.low
+            figures[f"{metric.name} (high)"] = value.high
+            figures[f"{metric.name} (n)"] = value.n
+            figures[f"{metric.name} (parsed)"] = metric.coverage.parsed
+            figures[f"{metric.name} (asked)"] = metric.coverage.asked
+    return figures
+
+
+def reported_figures(protocol: str) -> Iterator[tuple[str, bool | None]]:
+    """Names of the figures that the task reports, and whether more is better."""
+    for name, more_is_better in HEADLINES[protocol].items():
+        yield name, more_is_better
+        for part in ("low", "high", "n"):
+            yield f"{name} ({part})", None
+    for name in _COUNTS:
+        yield name, None
+
+
+def _rows(recipe: Recipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:
+    return [
+        Row(subject=item.subject, truth=truth, outcome=outcome)
+        for truth in read_truths(recipe, item)
+    ]

@@ -1,0 +1,68 @@
+"""What the class of an exported VLMEvalKit data set does. It opens no clip and needs no PyAV."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
+from unreel.benchmarks.export.scoring import list_figures, score_replies
+from unreel.core.errors import InvalidSettingError
+
+SCORES: Final = "_unreel.json"
+"""Ending of the file of figures that is written beside the predictions."""
+
+
+class VlmDataset:
+    """One exported data set in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        saved = load_recipe(folder)
+        self._folder, self._recipe = folder, saved.recipe
+        self._rows = list(read_rows(folder))
+        self.media = saved.media
+
+    def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
+        """The question of that index: its frames, then the prompt; `whole` shows the files instead."""
+        if self._recipe.sampling is None and not whole:
+            setting, problem = "sampling", "exported without a plan, and this model takes frames"
+            raise InvalidSettingError(setting, problem, "Export it again with uniform-8")
+        row = self._rows[index]
+        shown = self._files(row) if whole else self._frames(row)
+        prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
+        return [*shown, {"type": "text", "value": prompt}]
+
+    def evaluate(
+        self, predictions: Sequence[Mapping[str, Any]], *, eval_file: Path
+    ) -> dict[str, float]:
+        """All figures of `predictions`, also written beside `eval_file`; an absent reply is a failure."""
+        said = {int(row["index"]): row.get("prediction") for row in predictions}
+        replies = [(item_of(row), _as_text(said.get(row["index"]))) for row in self._rows]
+        figures = list_figures(score_replies(self._recipe, replies))
+        path = eval_file.with_name(eval_file.stem + SCORES)
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        return figures
+
+    def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+        places = item_of(row).places
+        for number, place in enumerate(places, start=1):
+            if len(places) > 1:
+                yield {"type": "text", "value": f"Video {number}:"}
+            yield {"type": "video", "value": str(self.media / place)}
+
+    def _frames(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+        for part in json.loads(row["shown"]):
+            if "image" in part:
+                yield {"type": "image", "value": str(self._folder / part["image"])}
+            else:
+                yield {"type": "text", "value": part["text"]}
+
+
+def _as_text(cell: object) -> str:
+    """The reply that a cell of VLMEvalKit's table held: a column of digits comes back as numbers."""
+    if isinstance(cell, float):
+        if math.isnan(cell):
+            return ""
+        return str(int(cell)) if cell.is_integer() else str(cell)
+    return "" if cell is None else str(cell)

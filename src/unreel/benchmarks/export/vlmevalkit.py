@@ -1,0 +1,131 @@
+"""A benchmark as a TSV for VLMEvalKit, with the class that reads it.
+
+None of VLMEvalKit's own classes reads a video TSV that it does not ship, so a subclass of its
+`VideoBaseDataset` is written beside the TSV. Run it with
+
+    python FOLDER/unreel_dataset.py path/to/VLMEvalKit/run.py --data NAME --model ...
+"""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.export.item import Recipe, read_rows
+from unreel.benchmarks.export.writing import Exported, write_questions
+from unreel.benchmarks.opening import Benchmark
+from unreel.media.reader import MediaReader
+from unreel.media.sampling import (
+    Paper,
+    PerSecond,
+    Uniform,
+    VlmEvalKitCount,
+    VlmEvalKitRate,
+    parse_plan,
+)
+
+MODULE: Final = "unreel_dataset"
+COLUMNS: Final = ("index", "video", "video_path", "question", "answer")
+_PAIR_COLUMN: Final = "video_path_2"
+_MODULE_TEXT: Final = '''\
+"""{name}: a video data set of VLMEvalKit, written by unreel.
+
+Every question, reading and figure is unreel's own ({instrument}). A reply that cannot be read is counted as
+unread and a request that failed as failed; neither becomes a score.
+"""
+
+import runpy
+import sys
+from functools import partial
+from pathlib import Path
+
+import vlmeval.dataset
+from vlmeval.dataset import video_dataset_config
+from vlmeval.dataset.video_base import VideoBaseDataset
+from vlmeval.smp import load
+
+from unreel.benchmarks.export.vlm_dataset import VlmDataset
+
+NAME = {name!r}
+FOLDER = Path(__file__).resolve().parent
+# How models that take the file itself are told to sample it.
+PACE = {pace!r}
+
+
+class UnreelVideo(VideoBaseDataset):
+    TYPE = "Video-VQA"
+
+    def __init__(self, dataset=NAME, **kwargs):
+        self.unreel = VlmDataset(FOLDER)
+        super().__init__(dataset=dataset, pack=False, **{{**PACE, **kwargs}})
+
+    @classmethod
+    def supported_datasets(cls):
+        return [NAME]
+
+    def prepare_dataset(self, dataset):
+        return {{"root": str(self.unreel.media), "data_file": str(FOLDER / f"{{NAME}}.tsv")}}
+
+    def build_prompt(self, line, video_llm):
+        row = self.data.iloc[line] if isinstance(line, int) else line
+        return self.unreel.message(int(row["index"]), whole=bool(video_llm))
+
+    def evaluate(self, eval_file, **judge_kwargs):
+        return self.unreel.evaluate(load(eval_file).to_dict("records"), eval_file=Path(eval_file))
+
+
+def register():
+    """Make the data set known to VLMEvalKit under its name."""
+    video_dataset_config.supported_video_datasets[NAME] = partial(UnreelVideo, dataset=NAME)
+    vlmeval.dataset.UnreelVideo = UnreelVideo
+
+
+if __name__ == "__main__":
+    register()
+    sys.argv = sys.argv[1:]
+    sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+'''
+
+
+def export_vlmevalkit(
+    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+) -> Exported:
+    """Write `benchmark` to `folder` as `NAME.tsv` and its class; it runs wherever unreel is installed."""
+    exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
+    pairs = recipe.protocol == "preference"
+    columns = (*COLUMNS, _PAIR_COLUMN) if pairs else COLUMNS
+    with (folder / f"{recipe.name}.tsv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
+        table.writeheader()
+        table.writerows(_lines(folder))
+    text = _MODULE_TEXT.format(
+        name=recipe.name, instrument=recipe.instrument.instrument, pace=_pace(recipe)
+    )
+    (folder / f"{MODULE}.py").write_text(text, encoding="utf-8")
+    return exported
+
+
+def _pace(recipe: Recipe) -> dict[str, float]:
+    match parse_plan(recipe.sampling) if recipe.sampling else None:
+        case Uniform(n) | VlmEvalKitCount(n) | Paper(n):
+            return {"nframe": n}
+        case PerSecond(fps) | VlmEvalKitRate(fps):
+            return {"fps": float(fps)}
+        case _:
+            return {}
+
+
+def _lines(folder: Path) -> Iterator[Mapping[str, Any]]:
+    for row in read_rows(folder):
+        first, *second = json.loads(row["videos"])
+        yield {
+            "index": row["index"],
+            # VLMEvalKit names a clip by its path without the ending .mp4.
+            "video": first.removesuffix(".mp4"),
+            "video_path": first,
+            "question": row["question"],
+            "answer": row["answer"],
+            **({_PAIR_COLUMN: second[0]} if second else {}),
+        }

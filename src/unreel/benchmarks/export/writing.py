@@ -1,0 +1,102 @@
+"""Writes the questions of a benchmark with the frames that they show: all that another tool needs."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.entry import REASONS_SHOWN, Rejected
+from unreel.benchmarks.export.item import QUESTIONS_FILE, Item, Recipe, save_recipe
+from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.export.showing import Part, show
+from unreel.benchmarks.opening import Benchmark
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.media.reader import MediaReader, SampledFrame
+
+FRAMES: Final = "frames"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What an export wrote, and what it could not ask about."""
+
+    folder: Path
+    n_questions: int
+    n_rejected: int
+    rejected: tuple[Rejected, ...]
+    """The first rows that were rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    item: Item
+    parts: list[Part]
+    media: Path
+
+
+def write_questions(
+    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+) -> Exported:
+    """Write the questions, their frames and their recipe to `folder`, one clip at a time.
+
+    A clip that cannot be shown is rejected here: no other tool has a word for it.
+
+    Raises:
+        UnreadableSourceError: nothing can be asked.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    n_questions = n_rejected = 0
+    rejected: list[Rejected] = []
+    prompt = recipe.instrument.prompt(recipe.prompt).text
+    with (folder / QUESTIONS_FILE).open("w", encoding="utf-8") as file:
+        for sheet in _sheets(benchmark, recipe, reader=reader):
+            if isinstance(sheet, Rejected):
+                n_rejected += 1
+                if len(rejected) < REASONS_SHOWN:
+                    rejected.append(sheet)
+                continue
+            shown = json.dumps([_write_part(part, folder, sheet.media) for part in sheet.parts])
+            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": shown}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            n_questions += 1
+    if not n_questions:
+        why = f", first: {rejected[0]}" if rejected else ""
+        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{why})"
+        remedy = "Check the protocol and the split"
+        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+    save_recipe(recipe, folder, media=benchmark.root)
+    return Exported(
+        folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
+    )
+
+
+def _sheets(
+    benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader
+) -> Iterator[_Sheet | Rejected]:
+    for question in ask_about(benchmark, recipe, reader=reader):
+        if isinstance(question, Rejected):
+            yield question
+            continue
+        parts = show(recipe, question, media=benchmark.root, reader=reader)
+        if isinstance(parts, Failure):
+            yield Rejected(question.id, str(parts))
+        else:
+            yield _Sheet(question, parts, benchmark.root)
+
+
+def _write_part(part: Part, folder: Path, media: Path) -> dict[str, str]:
+    match part:
+        case str():
+            return {"text": part}
+        case Path():
+            return {"video": part.relative_to(media).as_posix()}
+        case SampledFrame():
+            # Named by its bytes: a clip that is shown in several pairs is written once.
+            name = f"{hashlib.sha256(part.data).hexdigest()}.jpg"
+            place = Path(FRAMES) / name[:2] / name
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_bytes(part.data)
+            return {"image": place.as_posix()}

@@ -1,0 +1,105 @@
+import pytest
+
+from unreel.benchmarks.export.item import Item, Recipe
+from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.export.scoring import (
+    HEADLINES,
+    list_figures,
+    read_reply,
+    reported_figures,
+    score_replies,
+)
+from unreel.benchmarks.opening import Benchmark
+from unreel.core.box import Box
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed
+from unreel.media.reader import MediaReader
+
+RECIPES = {
+    name: Recipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
+    for name in HEADLINES
+}
+GOOD = {
+    "trace": "FAKE <coordinates>[24, 16, 72, 48]</coordinates> <start_time>0.25</start_time>",
+    "realism": "<answer>3</answer>",
+    "reality": "<answer>1</answer>",
+    "preference": "1",
+}
+
+
+def items_of(benchmark: Benchmark, recipe: Recipe, reader: MediaReader) -> list[Item]:
+    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, Item)]
+
+
+def test_boxes_are_read_in_the_declared_space(benchmark_: Benchmark, reader: MediaReader) -> None:
+    recipe = RECIPES["trace"]
+    verdict = read_reply(recipe, items_of(benchmark_, recipe, reader)[2], GOOD["trace"])
+    assert isinstance(verdict, TraceVerdict)
+    assert verdict.box == Box(0.25, 0.25, 0.75, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", FailureReason.EMPTY_REPLY),
+        (" \n", FailureReason.EMPTY_REPLY),
+        ("[LMMS_EVAL_REQUEST_FAILED after 3 retries] 429", FailureReason.SERVER_ERROR),
+        ("Failed to obtain answer via API.", FailureReason.SERVER_ERROR),
+    ],
+)
+def test_a_text_that_stands_for_no_reply_is_a_failure(
+    text: str, reason: FailureReason, benchmark_: Benchmark, reader: MediaReader
+) -> None:
+    recipe = RECIPES["reality"]
+    outcome = read_reply(recipe, items_of(benchmark_, recipe, reader)[0], text)
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is reason
+
+
+def test_a_reply_that_cannot_be_read_is_unparsed_and_no_failure(
+    benchmark_: Benchmark, reader: MediaReader
+) -> None:
+    recipe = RECIPES["reality"]
+    outcome = read_reply(recipe, items_of(benchmark_, recipe, reader)[0], "It looks real to me.")
+    assert isinstance(outcome, RealityVerdict)
+    assert isinstance(outcome.label, Unparsed)
+
+
+@pytest.mark.parametrize("protocol", HEADLINES)
+def test_every_headline_is_a_figure_of_its_scorecard(
+    protocol: str, benchmark_: Benchmark, reader: MediaReader
+) -> None:
+    recipe = RECIPES[protocol]
+    items = items_of(benchmark_, recipe, reader)
+    card = score_replies(recipe, [(item, GOOD[protocol]) for item in items])
+    assert set(HEADLINES[protocol]) <= {metric.name for metric in card.metrics}
+    measured = set(list_figures(card)) & {name for name, _ in reported_figures(protocol)}
+    assert {"questions", "answered"} <= measured
+
+
+@pytest.mark.parametrize("protocol", HEADLINES)
+def test_without_any_answer_there_are_counts_and_no_headline(
+    protocol: str, benchmark_: Benchmark, reader: MediaReader
+) -> None:
+    recipe = RECIPES[protocol]
+    items = items_of(benchmark_, recipe, reader)
+    figures = list_figures(score_replies(recipe, [(item, "") for item in items]))
+    assert figures["questions"] == len(items)
+    assert figures["answered"] == 0
+    assert figures["failed: empty-reply"] == len(items)
+    assert set(HEADLINES[protocol]).isdisjoint(figures)
+
+
+def test_a_figure_carries_its_interval_its_n_and_its_coverage(
+    benchmark_: Benchmark, reader: MediaReader
+) -> None:
+    recipe = RECIPES["reality"]
+    items = items_of(benchmark_, recipe, reader)
+    replies = ["<answer>1</answer>", "hm", "<answer>0</answer>", "<answer>1</answer>", ""]
+    figures = list_figures(score_replies(recipe, zip(items, replies, strict=True)))
+    assert figures["fake-accuracy"] == 50
+    assert figures["fake-accuracy (low)"] < 50 < figures["fake-accuracy (high)"]
+    assert figures["fake-accuracy (n)"] == 2
+    assert (figures["real-accuracy (parsed)"], figures["real-accuracy (asked)"]) == (1, 2)
+    assert figures["unread: label: missing"] == 1
+    assert figures["failed: empty-reply"] == 1
