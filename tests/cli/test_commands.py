@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,12 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 def test_every_command_is_documented_and_explains_itself(run, command: str) -> None:
     assert f"## unreel {command}" in DOCS.read_text(encoding="utf-8")
     shown = run(command, "--help")
-    assert shown.returncode == 0
-    assert command in shown.stdout.splitlines()[0]
+    if COMMANDS[command].target.extra and find_spec("lance") is None:
+        assert shown.returncode == 2
+        assert "pip install 'unreel[eval]'" in shown.stderr
+    else:
+        assert shown.returncode == 0
+        assert command in shown.stdout.splitlines()[0]
 
 
 def test_help_lists_every_command(run) -> None:
@@ -233,3 +238,16 @@ def test_a_mapping_without_both_sides_is_refused(
     done = run("score", answers, "--benchmark", benchmark, "--protocol", "reality", "--map", given)
     assert done.returncode == 2
     assert "FIELD=COLUMN" in done.stderr
+
+
+def test_doctor_says_which_layers_protect_this_machine(run) -> None:
+    done = run("doctor", "--json")
+    told = json.loads(done.stdout)
+    assert "rlimits" in told["sandbox"]["active"]
+    assert done.returncode == (0 if len(told["sandbox"]["active"]) == 5 else 1)
+
+
+def test_a_file_of_answers_needs_a_benchmark(run, tmp_path: Path) -> None:
+    done = run("score", _answers(tmp_path, {"c0.mp4": "REAL"}))
+    assert done.returncode == 2
+    assert "--benchmark: missing" in done.stderr

@@ -20,6 +20,10 @@ class _Word:
 
 
 COMMANDS: Final = {
+    "eval": _Word(
+        Lazy("unreel.cli.eval:eval_", extra="eval"), "Put a benchmark's questions to a reviewer."
+    ),
+    "doctor": _Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
     "frames": _Word(
         Lazy("unreel.cli.frames:frames"), "Write the frames that a plan picks, as JPEG."
     ),
@@ -27,6 +31,7 @@ COMMANDS: Final = {
     "published": _Word(
         Lazy("unreel.cli.published:published"), "Show or recalculate the papers' figures."
     ),
+    "runs": _Word(Lazy("unreel.cli.runs:runs", extra="eval"), "List the runs in a folder."),
     "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
 }
 

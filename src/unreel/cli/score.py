@@ -13,9 +13,10 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.cli.output import json_option, print_json, say
-from unreel.cli.scorecard import print_metrics, say_counts
+from unreel.cli.scorecard import print_metrics, print_scores, say_counts
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Scorecard
+from unreel.core.registry import Lazy
 from unreel.protocols.protocol import Mode, protocol
 
 SHOWN: Final = 5
@@ -39,10 +40,9 @@ class ScoredAnswers:
 
 
 @click.command()
-@click.argument("answers", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("answers", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--benchmark",
-    required=True,
     type=click.Path(exists=True, path_type=Path),
     metavar="B",
     help="Folder or table of clips with their truth.",
@@ -58,7 +58,6 @@ class ScoredAnswers:
 @click.option(
     "--protocol",
     "instrument",
-    required=True,
     type=click.Choice(["trace", "realism", "reality"]),
     help="The instrument that the answers were asked with.",
 )
@@ -81,10 +80,10 @@ class ScoredAnswers:
 def score(  # noqa: PLR0913  one parameter for each option
     *,
     answers: Path,
-    benchmark: Path,
+    benchmark: Path | None,
     layout: str | None,
     mapping: tuple[str, ...],
-    instrument: str,
+    instrument: str | None,
     prompt: str,
     parser: Mode,
     box_space: str | None,
@@ -92,10 +91,18 @@ def score(  # noqa: PLR0913  one parameter for each option
     seed: int,
     as_json: bool,
 ) -> None:
-    """Score ANSWERS (JSONL, CSV or Parquet with `name` and `text` or `failure`) against a benchmark.
+    """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
-    Ends with status 1 when answers are missing, failed or could not be matched.
+    A file is JSONL, CSV or Parquet with `name` and `text` or `failure`, and needs --benchmark and
+    --protocol. A run needs neither. Nobody is asked again. Ends with status 1 when answers are
+    missing, failed or could not be matched.
     """
+    if answers.is_dir():
+        sys.exit(_score_run(answers, parser, as_json=as_json))
+    if benchmark is None or instrument is None:
+        option = "--benchmark" if benchmark is None else "--protocol"
+        remedy = "A file of answers needs it; a folder of `unreel eval` does not"
+        raise InvalidSettingError(option, "missing", remedy)
     if instrument == "trace" and box_space is None:
         option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
@@ -110,6 +117,17 @@ def score(  # noqa: PLR0913  one parameter for each option
     else:
         _print(scored)
     sys.exit(0 if scored.is_complete else 1)
+
+
+def _score_run(folder: Path, parser: Mode, *, as_json: bool) -> int:
+    run = Lazy("unreel.cli.runs:open_folder", extra="eval").load()(folder)
+    scores = Lazy("unreel.evaluate.scoring:score_run", extra="eval").load()(run, mode=parser)
+    if as_json:
+        print_json({"run": str(folder), "scores": scores})
+    else:
+        print_scores(scores)
+    complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
+    return 0 if complete else 1
 
 
 def _mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:

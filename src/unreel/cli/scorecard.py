@@ -1,9 +1,23 @@
 """How a scorecard is printed for a person."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from unreel.cli.output import print_table, say
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
+
+if TYPE_CHECKING:
+    from unreel.evaluate.scoring import ConditionScore
+
+
+def print_scores(scores: "Iterable[ConditionScore]") -> None:
+    """Print the scorecard of each condition of a run."""
+    for score in scores:
+        say(f"condition: {score.condition}")
+        if score.n_not_asked:
+            say(f"  {score.n_not_asked} questions were not put yet")
+        say_counts(score.scorecard)
+        print_metrics(score.scorecard)
 
 
 def say_counts(card: Scorecard) -> None:

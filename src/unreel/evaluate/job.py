@@ -1,0 +1,192 @@
+"""A run: a folder or a prefix of a store with its recipe, its clips and its answers."""
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.committer import Progress
+from unreel.engine.kind import ANSWERS, CLIPS
+from unreel.engine.place import Place
+from unreel.engine.run import Summary
+from unreel.engine.run import run as run_stages
+from unreel.engine.table import Table
+from unreel.evaluate.access import Access
+from unreel.evaluate.asking import ReviewStage, answer_row
+from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
+from unreel.evaluate.questions import Planned, Scope, Unaskable, plan_questions
+from unreel.evaluate.recipe import Recipe, check_recipe
+from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
+
+RECIPE_FILE: Final = "recipe.json"
+NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value})
+"""Questions that were not put: they are due in the next run, whatever is retried."""
+Step = Callable[[str, Progress], None]
+"""Told `clips` or `answers`, and how far that part is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run, where it is kept, and what it asks."""
+
+    place: Place
+    recipe: Recipe
+    access: Access
+    ledgers: Path
+    """A local folder for the ledgers of starts; the next try on this machine finds it again."""
+
+    @property
+    def answers(self) -> Table:
+        """The table of answers."""
+        return Table(self.place / "answers.lance", ANSWERS)
+
+    @property
+    def clips(self) -> Table:
+        """The table of clips."""
+        return Table(self.place / "clips.lance", CLIPS)
+
+    @property
+    def scope(self) -> Scope:
+        """What is asked about each clip."""
+        recipe = self.recipe
+        return Scope(
+            instrument=recipe.instrument.instrument, conditions=recipe.conditions, seed=recipe.seed
+        )
+
+    def benchmark(self) -> Benchmark:
+        """The benchmark that it asks about."""
+        recipe = self.recipe
+        return open_benchmark(Path(recipe.benchmark), recipe.layout, mapping=recipe.mapping or None)
+
+    def entries(self, benchmark: Benchmark) -> Iterator[Entry]:
+        """The entries that it asks about."""
+        split = self.recipe.split
+        usable = (
+            row
+            for row in benchmark
+            if not isinstance(row, Rejected) and (split is None or row.split == split)
+        )
+        return itertools.islice(usable, self.recipe.limit)
+
+    def plan(self) -> Iterator[Planned | Unaskable]:
+        """Its questions, once its clips were surveyed."""
+        benchmark = self.benchmark()
+        entries = self.entries(benchmark)
+        return plan_questions(benchmark, entries, survey=Survey(self.clips), scope=self.scope)
+
+    def reviewer_name(self) -> str:
+        """The name that its answers carry."""
+        stored = json.loads(bytes(self.place.objects().get(RECIPE_FILE).bytes()))
+        return str(stored["reviewer"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one call of `evaluate` did."""
+
+    reviewer: str
+    clips: Summary
+    answers: Summary
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """Clips that no question could be put about, by reason."""
+
+
+def evaluate(
+    run: Run,
+    *,
+    engine: str = "local",
+    retry_failed: Collection[str] = (),
+    on_step: Step = lambda _part, _progress: None,
+) -> Outcome:
+    """Ask every question of the run that has no answer yet, and keep what comes back."""
+    benchmark = run.benchmark()
+    surveyed = run_stages(
+        survey_rows(benchmark, run.entries(benchmark)),
+        [SurveyStage(run.access)],
+        table=run.clips,
+        engine=engine,
+        retry_failed=retry_failed,
+        ledger=_ledger(run, "clips"),
+        on_progress=lambda progress: on_step("clips", progress),
+    )
+    cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
+    _keep_recipe(run, cast)
+    stage = ReviewStage(
+        cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
+    )
+    unreadable: dict[str, int] = {}
+    asked = run_stages(
+        _rows(run.plan(), cast.name, unreadable),
+        [stage],
+        table=run.answers,
+        engine=engine,
+        retry_failed=NEVER_PUT.union(retry_failed),
+        ledger=_ledger(run, "answers"),
+        on_progress=lambda progress: on_step("answers", progress),
+    )
+    return Outcome(reviewer=cast.name, clips=surveyed, answers=asked, unreadable=unreadable)
+
+
+def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
+    """The run kept at `place`, with the recipe that it was started with."""
+    from obstore.exceptions import BaseError
+
+    try:
+        stored = json.loads(bytes(place.objects().get(RECIPE_FILE).bytes()))
+    except (BaseError, FileNotFoundError, ValueError) as error:
+        setting, problem = "run", f"{place.uri} holds no run"
+        remedy = "Name a folder that `unreel eval --out` wrote"
+        raise InvalidSettingError(setting, problem, remedy) from error
+    return Run(place=place, recipe=check_recipe(stored["recipe"]), access=access, ledgers=ledgers)
+
+
+def _rows(
+    plan: Iterable[Planned | Unaskable], reviewer: str, unreadable: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    for planned in plan:
+        if isinstance(planned, Unaskable):
+            reason = planned.failure.reason.value
+            unreadable[reason] = unreadable.get(reason, 0) + 1
+        else:
+            yield answer_row(planned, reviewer)
+
+
+def _learnables(run: Run) -> Iterator[Learnable]:
+    benchmark, survey = run.benchmark(), Survey(run.clips)
+    for entry in run.entries(benchmark):
+        location = benchmark.find(entry)
+        clip = survey.look_up([location])[location]
+        if not isinstance(clip, Failure):
+            yield Learnable(clip, entry.origin, entry.group)
+
+
+def _keep_recipe(run: Run, cast: Cast) -> None:
+    """Store the recipe; a run that was started with another one is refused."""
+    document = {
+        "reviewer": cast.name,
+        "instrument": str(run.scope.instrument),
+        "recipe": run.recipe.model_dump(mode="json"),
+    }
+    objects = run.place.objects()
+    text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+    try:
+        stored = bytes(objects.get(RECIPE_FILE).bytes()).decode()
+    except FileNotFoundError:
+        objects.put(RECIPE_FILE, text.encode())
+        return
+    before = json.loads(stored)
+    if before["instrument"] != document["instrument"] or before["reviewer"] != cast.name:
+        setting, problem = "out", f"{run.place.uri} holds a run of {before['reviewer']}"
+        raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")
+    objects.put(RECIPE_FILE, text.encode())
+
+
+def _ledger(run: Run, part: str) -> Path:
+    run.ledgers.mkdir(parents=True, exist_ok=True)
+    return run.ledgers / f"{part}.ledger"

@@ -1,0 +1,68 @@
+"""What a reviewer is shown of a clip under a condition."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.core.clip import ClipId
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Condition
+from unreel.media.reader import MediaReader
+from unreel.media.sound import NoSound
+from unreel.reviewers.contract import Exhibit, Material, ShownFrame, WholeClip
+
+LONGEST_SIDE: Final = 1024
+"""Frames are scaled down to this before they are sent; models scale further on their own."""
+_MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedClip:
+    """A clip whose bytes were hashed and whose streams were read."""
+
+    id: ClipId
+    location: str
+    facts: ClipFacts
+
+
+def show(
+    clip: SurveyedClip,
+    file: Path,
+    *,
+    reader: MediaReader,
+    condition: Condition,
+    wants: frozenset[Material],
+) -> Exhibit | Failure:
+    """The exhibit of `clip`, whose bytes lie at `file`: what is wanted and the condition allows."""
+    frames: tuple[ShownFrame, ...] = ()
+    if Material.FRAMES in wants:
+        sampled = reader.frames(file, sampling=condition.sampling, longest_side=LONGEST_SIDE)
+        if isinstance(sampled, Failure):
+            return sampled
+        frames = tuple(
+            ShownFrame(index=f.index, at_s=f.at_s, width=f.width, height=f.height, jpeg=f.data)
+            for f in sampled.frames
+        )
+    sound_wav = None
+    if condition.audio == "on":
+        if Material.SOUND not in wants:
+            return Failure(FailureReason.REQUEST_REJECTED, "not asked: the reviewer hears no sound")
+        sound = reader.sound(file)
+        if isinstance(sound, Failure):
+            return sound
+        if isinstance(sound, NoSound):
+            return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
+        sound_wav = sound.as_wav()
+    whole = None
+    if Material.CLIP in wants:
+        container = clip.facts.container
+        whole = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
+    return Exhibit(
+        clip=clip.id,
+        location=clip.location,
+        facts=clip.facts,
+        frames=frames,
+        sound_wav=sound_wav,
+        whole=whole,
+    )

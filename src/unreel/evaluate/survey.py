@@ -1,0 +1,81 @@
+"""Which clips a benchmark really has: bytes hashed, streams read, once for each file."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.opening import Benchmark
+from unreel.core.clip import ClipId
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id
+from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.evaluate.access import Access, file_mark, local_copy
+from unreel.evaluate.showing import SurveyedClip
+from unreel.media.access import media_reader
+
+if TYPE_CHECKING:
+    from unreel.engine.table import Table
+
+FACTS: Final = TypeAdapter(ClipFacts)
+
+
+class SurveyStage(Stage):
+    """Adds a clip's id and facts to its row."""
+
+    def __init__(self, access: Access, *, in_flight: int = 2) -> None:
+        self.resources = Resources(in_flight=in_flight)
+        self._access = access
+        self._open = ExitStack()
+
+    def setup(self) -> None:
+        self._open = ExitStack()
+        access = self._access
+        self._reader = self._open.enter_context(
+            media_reader(access.settings, trusted=access.trusted)
+        )
+
+    def __call__(self, row: Row) -> Row:
+        with local_copy(row["location"], self._access) as file:
+            facts = self._reader.probe(file)
+            if isinstance(facts, Failure):
+                return failed(row, facts)
+            return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"resources": self.resources, "_access": self._access}
+
+
+def survey_rows(benchmark: Benchmark, entries: Iterable[Entry]) -> Iterator[Row]:
+    """One row for each file, to be put through `SurveyStage`."""
+    for entry in entries:
+        location = benchmark.find(entry)
+        yield {"key": file_mark(location), "name": entry.name, "location": location}
+
+
+class Survey:
+    """What was found at the files of a benchmark."""
+
+    def __init__(self, table: "Table") -> None:
+        self._table = table
+
+    def look_up(self, locations: Sequence[str]) -> Mapping[str, SurveyedClip | Failure]:
+        """What was found at each location, all looked up at once."""
+        marks = {location: file_mark(location) for location in locations}
+        rows = {row["key"]: row for row in self._table.get(list(marks.values()))}
+        return {location: _found(location, rows.get(mark)) for location, mark in marks.items()}
+
+
+def _found(location: str, row: Mapping[str, Any] | None) -> SurveyedClip | Failure:
+    if row is None:
+        return Failure(FailureReason.NOT_A_FILE, "the file changed while the benchmark was read")
+    if row["failure_reason"] is not None:
+        return Failure(FailureReason(row["failure_reason"]), row["failure_detail"])
+    facts = FACTS.validate_json(row["facts"])
+    return SurveyedClip(id=ClipId(row["clip"]), location=location, facts=facts)

@@ -1,0 +1,111 @@
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+
+@dataclass
+class Server:
+    """A chat server on loopback that says `text`, or refuses with `status`; it keeps what it was asked."""
+
+    text: str = "<answer>0</answer>"
+    status: int = 200
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    port: int = 0
+
+    @property
+    def model(self) -> str:
+        return f"compatible/tiny@http://127.0.0.1:{self.port}/v1"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            state.asked.append(json.loads(body))
+            state.keys.add(self.headers.get("authorization", ""))
+            reply = {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "tiny",
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": state.text},
+                    }
+                ],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            }
+            data = json.dumps(
+                reply if state.status == 200 else {"error": {"message": "no"}}
+            ).encode()
+            self.send_response(state.status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = httpd.server_port
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield state
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four real clips, two of each of two creators, in four groups; half have sound."""
+    root = tmp_path_factory.mktemp("clips")
+    lines = ["file,label,generator,group"]
+    for number in range(8):
+        creator = ["", "", "Sora", "Veo"][number % 4]
+        name = f"c{number}.mp4"
+        tone = 440 if number < 4 else None
+        (root / name).write_bytes(synthesise(ClipRecipe(n_frames=12, seed=number, tone_hz=tone)))
+        label = "generated" if creator else "real"
+        lines.append(f"{name},{label},{creator},g{number // 4}{number % 2}")
+    (root / "manifest.csv").write_text("\n".join(lines), encoding="utf-8")
+    return root / "manifest.csv"
+
+
+@pytest.fixture
+def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Makes a run over the clips."""
+    from unreel.core.settings import read_settings
+    from unreel.engine.place import Place
+    from unreel.evaluate.access import Access
+    from unreel.evaluate.job import Run
+    from unreel.evaluate.recipe import check_recipe
+
+    def make(*, out: str = "run", benchmark: Path = clips, **settings: Any) -> Run:
+        values = {"benchmark": str(benchmark), "protocol": "reality", "model": "coin", **settings}
+        folder = tmp_path / out
+        return Run(
+            place=Place(str(folder)),
+            recipe=check_recipe(values),
+            access=Access(settings=read_settings()),
+            ledgers=folder,
+        )
+
+    return make
