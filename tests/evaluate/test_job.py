@@ -181,3 +181,10 @@ def test_another_reviewer_does_not_write_into_the_same_run(start) -> None:
 def test_a_recipe_that_cannot_be_followed_is_refused(start, wrong) -> None:
     with pytest.raises((InvalidSettingError, LookupError)):
         start(**wrong)
+
+
+def test_a_clip_without_the_truth_is_told_and_not_asked_about(start) -> None:
+    outcome = evaluate(start(protocol="realism"))
+    assert outcome.answers.done == 0
+    assert outcome.n_rejected == 8
+    assert "no rating" in outcome.rejected[0].why

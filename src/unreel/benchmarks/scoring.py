@@ -1,18 +1,17 @@
 """Joined answers as the rows that the scorers of `protocols` take."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.truth import truths_of
 from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.protocols.protocol import Mode, Protocol, Reading, Row
 from unreel.protocols.space import BoxSpace, declare_space
-from unreel.protocols.trace.truth import TraceTruth
 
 PIXEL: Final = "pixel"
 
@@ -41,7 +40,6 @@ def build_rows(
     `mode` and `prompt` say how answers are read. `space` is the declared space of boxes: `pixel`,
     `unit`, `permille` or `model-input WxH`; `trace` needs it.
     """
-    truths = _truths_of(protocol)
     if space is not None:
         declare_space(
             space, width=1, height=1
@@ -54,7 +52,7 @@ def build_rows(
             not_asked.append(entry.name)
             continue
         try:
-            known = truths(entry)
+            known = truths_of(entry, protocol.instrument.protocol)
             reading = Reading(mode=mode, prompt=prompt, space=_space(space, entry))
         except InvalidValueError as error:
             without_truth.append(Rejected(entry.name, str(error)))
@@ -65,38 +63,6 @@ def build_rows(
     return Scorable(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
     )
-
-
-def trace_truths(entry: Entry) -> tuple[TraceTruth, ...]:
-    """One truth for each annotation row of `entry`."""
-    duration_us = entry.facts.duration_us
-    if duration_us is None:
-        msg = "no duration declared. Add a duration_s column, or read it from the file"
-        raise InvalidValueError(msg)
-    return tuple(
-        TraceTruth(label=entry.label, duration_us=duration_us, trace=trace)
-        for trace in entry.traces or (None,)
-    )
-
-
-def _truths_of(protocol: Protocol[Any, Any]) -> Callable[[Entry], tuple[Any, ...]]:
-    readers: dict[str, Callable[[Entry], tuple[Any, ...]]] = {
-        "trace": trace_truths,
-        "realism": _ratings,
-        "reality": lambda entry: (entry.origin,),
-    }
-    name = protocol.instrument.protocol
-    if name not in readers:
-        kind = "protocol of single clips"
-        raise UnknownNameError(kind, name, sorted(readers))
-    return readers[name]
-
-
-def _ratings(entry: Entry) -> tuple[Any, ...]:
-    if entry.rating is None:
-        msg = "no rating. Add a score column"
-        raise InvalidValueError(msg)
-    return (entry.rating,)
 
 
 def _space(declared: str | None, entry: Entry) -> BoxSpace | None:

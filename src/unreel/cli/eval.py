@@ -136,6 +136,9 @@ def _report(outcome: Outcome, folder: Path) -> None:
     )
     for reason, n in {**answers.failures, **outcome.unreadable}.items():
         say(f"  failed: {n} {reason}")
+    if outcome.n_rejected:
+        first = outcome.rejected[0]
+        say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
 
 
 def _conditions(

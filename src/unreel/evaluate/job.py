@@ -2,12 +2,13 @@
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
@@ -64,17 +65,22 @@ class Run:
         recipe = self.recipe
         return open_benchmark(Path(recipe.benchmark), recipe.layout, mapping=recipe.mapping or None)
 
-    def entries(self, benchmark: Benchmark) -> Iterator[Entry]:
-        """The entries that it asks about."""
-        split = self.recipe.split
-        usable = (
-            row
-            for row in benchmark
-            if not isinstance(row, Rejected) and (split is None or row.split == split)
-        )
-        return itertools.islice(usable, self.recipe.limit)
+    def entries(
+        self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None] = lambda _row: None
+    ) -> Iterator[Entry]:
+        """The entries that it asks about; rows that cannot be used are told to `on_rejected`."""
+        return itertools.islice(self._usable(benchmark, on_rejected), self.recipe.limit)
 
-    def plan(self) -> Iterator[Planned | Unaskable]:
+    def _usable(
+        self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None]
+    ) -> Iterator[Entry]:
+        for row in benchmark:
+            if isinstance(row, Rejected):
+                on_rejected(row)
+            elif self.recipe.split in {None, row.split}:
+                yield row
+
+    def plan(self) -> Iterator[Planned | Unaskable | Rejected]:
         """Its questions, once its clips were surveyed."""
         benchmark = self.benchmark()
         entries = self.entries(benchmark)
@@ -95,6 +101,10 @@ class Outcome:
     answers: Summary
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Clips that no question could be put about, by reason."""
+    n_rejected: int = 0
+    """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
+    rejected: tuple[Rejected, ...] = ()
+    """The first of them."""
 
 
 def evaluate(
@@ -106,8 +116,9 @@ def evaluate(
 ) -> Outcome:
     """Ask every question of the run that has no answer yet, and keep what comes back."""
     benchmark = run.benchmark()
+    left_out = _LeftOut()
     surveyed = run_stages(
-        survey_rows(benchmark, run.entries(benchmark)),
+        survey_rows(benchmark, run.entries(benchmark, left_out.reject)),
         [SurveyStage(run.access)],
         table=run.clips,
         engine=engine,
@@ -120,9 +131,8 @@ def evaluate(
     stage = ReviewStage(
         cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
     )
-    unreadable: dict[str, int] = {}
     asked = run_stages(
-        _rows(run.plan(), cast.name, unreadable),
+        left_out.sift(run.plan(), cast.name),
         [stage],
         table=run.answers,
         engine=engine,
@@ -130,7 +140,14 @@ def evaluate(
         ledger=_ledger(run, "answers"),
         on_progress=lambda progress: on_step("answers", progress),
     )
-    return Outcome(reviewer=cast.name, clips=surveyed, answers=asked, unreadable=unreadable)
+    return Outcome(
+        reviewer=cast.name,
+        clips=surveyed,
+        answers=asked,
+        unreadable=dict(left_out.unreadable),
+        n_rejected=left_out.n_rejected,
+        rejected=tuple(left_out.rejected),
+    )
 
 
 def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
@@ -146,15 +163,30 @@ def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
     return Run(place=place, recipe=check_recipe(stored["recipe"]), access=access, ledgers=ledgers)
 
 
-def _rows(
-    plan: Iterable[Planned | Unaskable], reviewer: str, unreadable: dict[str, int]
-) -> Iterator[dict[str, Any]]:
-    for planned in plan:
-        if isinstance(planned, Unaskable):
-            reason = planned.failure.reason.value
-            unreadable[reason] = unreadable.get(reason, 0) + 1
-        else:
-            yield answer_row(planned, reviewer)
+class _LeftOut:
+    """What cannot be asked, counted while the questions go by."""
+
+    def __init__(self) -> None:
+        self.unreadable: Counter[str] = Counter()
+        self.n_rejected = 0
+        self.rejected: list[Rejected] = []
+
+    def reject(self, row: Rejected) -> None:
+        self.n_rejected += 1
+        if len(self.rejected) < REASONS_SHOWN:
+            self.rejected.append(row)
+
+    def sift(
+        self, plan: Iterable[Planned | Unaskable | Rejected], reviewer: str
+    ) -> Iterator[dict[str, Any]]:
+        for planned in plan:
+            match planned:
+                case Planned():
+                    yield answer_row(planned, reviewer)
+                case Unaskable():
+                    self.unreadable[planned.failure.reason.value] += 1
+                case Rejected():
+                    self.reject(planned)
 
 
 def _learnables(run: Run) -> Iterator[Learnable]:

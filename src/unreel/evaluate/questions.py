@@ -5,20 +5,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.truth import truths_of
 from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.judgement import Label, Pair, Rating
+from unreel.core.judgement import Label, Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
 from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey
 from unreel.protocols.preference.order import balance_order
-from unreel.protocols.trace.truth import TraceTruth
 
 _LOOK: Final = 512
+_UNKNOWN_US: Final = 1
+"""Stands for the length of a clip that cannot be read: its rows are failures and use none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +57,12 @@ class Scope:
 
 def plan_questions(
     benchmark: Benchmark, entries: Iterable[Entry], *, survey: Survey, scope: Scope
-) -> Iterator[Planned | Unaskable]:
-    """Every question about `entries`, and the clips that no question can be put about.
-
-    Entries without the truth that the instrument compares with are left out.
-    """
+) -> Iterator[Planned | Unaskable | Rejected]:
+    """Every question about `entries`, the clips that cannot be read, and what has no truth."""
     if scope.instrument.protocol == "preference":
         yield from _plan_pairs(benchmark, entries, survey=survey, scope=scope)
         return
-    usable = (entry for entry in entries if _has_truth(entry, scope.instrument))
-    for chunk in _chunks(usable):
+    for chunk in _chunks(entries):
         found = survey.look_up([benchmark.find(entry) for entry in chunk])
         for entry in chunk:
             yield from _plan_clip(entry, found[benchmark.find(entry)], scope)
@@ -71,13 +70,19 @@ def plan_questions(
 
 def _plan_clip(
     entry: Entry, clip: SurveyedClip | Failure, scope: Scope
-) -> Iterator[Planned | Unaskable]:
+) -> Iterator[Planned | Unaskable | Rejected]:
+    length_us = _UNKNOWN_US
+    if not isinstance(clip, Failure):
+        length_us = to_us(clip.facts.video.duration_s)
+    try:
+        truths = truths_of(entry, scope.instrument.protocol, duration_us=length_us)
+    except InvalidValueError as error:
+        yield Rejected(entry.name, str(error))
+        return
     if isinstance(clip, Failure):
         subject = ClipId(digest("entry", entry.name))
-        truths = _truths(entry, scope.instrument, duration_us=1)
         yield Unaskable(name=entry.name, subject=subject, truths=truths, failure=clip)
         return
-    truths = _truths(entry, scope.instrument, duration_us=to_us(clip.facts.video.duration_s))
     for condition in scope.conditions:
         if condition.audio == "on" and not clip.facts.audio:
             continue  # a cell that cannot be measured stays empty
@@ -87,14 +92,16 @@ def _plan_clip(
 
 def _plan_pairs(
     benchmark: Benchmark, entries: Iterable[Entry], *, survey: Survey, scope: Scope
-) -> Iterator[Planned | Unaskable]:
+) -> Iterator[Planned | Unaskable | Rejected]:
     real: dict[str, SurveyedClip] = {}
     generated: list[tuple[str, SurveyedClip]] = []
     names: dict[ClipId, str] = {}
-    grouped = (entry for entry in entries if entry.group)
-    for chunk in _chunks(grouped):
+    for chunk in _chunks(entries):
         found = survey.look_up([benchmark.find(entry) for entry in chunk])
         for entry in chunk:
+            if not entry.group:
+                yield Rejected(entry.name, "it belongs to no group, so nothing pairs with it")
+                continue
             clip = found[benchmark.find(entry)]
             if isinstance(clip, Failure):
                 subject = ClipId(digest("entry", entry.name))
@@ -126,25 +133,6 @@ def shown_ids(question: Question) -> tuple[ClipId, ...]:
     """The clips of a question in the order shown."""
     subject = question.subject
     return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
-
-
-def _has_truth(entry: Entry, instrument: Instrument) -> bool:
-    return instrument.protocol != "realism" or entry.rating is not None
-
-
-def _truths(entry: Entry, instrument: Instrument, *, duration_us: int) -> tuple[Any, ...]:
-    match instrument.protocol:
-        case "trace":
-            length_us = entry.facts.duration_us or duration_us
-            return tuple(
-                TraceTruth(label=entry.label, duration_us=length_us, trace=trace)
-                for trace in entry.traces or (None,)
-            )
-        case "realism":
-            rating: Rating | None = entry.rating
-            return (rating,)
-        case _:
-            return (entry.origin,)
 
 
 def _chunks(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import ClipId
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure, FailureReason
@@ -31,6 +32,8 @@ def score_run(run: Run, *, mode: Mode = "strict") -> tuple[ConditionScore, ...]:
     rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
     for planned in run.plan():
+        if isinstance(planned, Rejected):
+            continue  # it has no truth; `evaluate` tells of it
         if isinstance(planned, Unaskable):
             for scored in rows.values():
                 scored.extend(_failed(planned.subject, planned))

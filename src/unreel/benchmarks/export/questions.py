@@ -3,23 +3,19 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.export.item import Item, Recipe, write_truths
 from unreel.benchmarks.export.pairs import Question, ask_pairs, file_of
 from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.truth import truths_of
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
 from unreel.core.span import to_us
-from unreel.core.trace import Trace
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import parse_plan
-from unreel.protocols.trace.truth import TraceTruth
-
-_NO_TRACE: Final[tuple[Trace | None, ...]] = (None,)
 
 
 def ask_about(benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader) -> Iterator[Question]:
@@ -47,13 +43,11 @@ def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Quest
     path = file_of(entry, root)
     if isinstance(path, Rejected):
         return path
-    width = height = 0
+    width = height = duration_us = 0
     try:
         if recipe.protocol == "trace":
             width, height, duration_us = _frame_and_duration(entry, path, reader)
-            truths: tuple[Any, ...] = _trace_truths(entry, duration_us)
-        else:
-            truths = (_truth(entry, recipe),)
+        truths = truths_of(entry, recipe.protocol, duration_us=duration_us)
     except InvalidValueError as error:
         return Rejected(entry.name, str(error))
     return Item(
@@ -64,22 +58,6 @@ def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Quest
         truth=write_truths(recipe, truths),
         width=width,
         height=height,
-    )
-
-
-def _truth(entry: Entry, recipe: Recipe) -> Any:
-    if recipe.protocol == "reality":
-        return entry.origin
-    if entry.rating is None:
-        msg = "nobody has rated it. Choose another protocol, or a benchmark with ratings"
-        raise InvalidValueError(msg)
-    return entry.rating
-
-
-def _trace_truths(entry: Entry, duration_us: int) -> tuple[TraceTruth, ...]:
-    return tuple(
-        TraceTruth(label=entry.label, duration_us=duration_us, trace=trace)
-        for trace in entry.traces or _NO_TRACE
     )
 
 
