@@ -1,6 +1,10 @@
 """`unreel eval` as people type it: ask, come back, score again, list."""
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -86,3 +90,72 @@ def test_conditions_that_cannot_be_used_are_refused(run, benchmark: Path, option
     done = run("eval", benchmark, "--protocol", "reality", "--model", "coin", *options)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_judge_scores_the_explanations_of_a_run_once(
+    run, benchmark: Path, tmp_path: Path
+) -> None:
+    trace = {"span": {"start_us": 0, "end_us": 200000}, "explanation": "The ball has no shadow."}
+    rows = [
+        {"file_name": "real/c0.mp4", "label": "real"},
+        {
+            "file_name": "generated/Sora/c2.mp4",
+            "label": "generated",
+            "creator": "Sora",
+            "traces": [trace],
+        },
+    ]
+    table = benchmark / "metadata.jsonl"
+    table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    told = tmp_path / "told.jsonl"
+    answers = {"c0.mp4": "REAL", "c2.mp4": "FAKE <explanation>No shadow.</explanation>"}
+    lines = ({"clip": clip, "text": text} for clip, text in answers.items())
+    told.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    asked = ("eval", table, "--protocol", "trace", "--model", "recorded", "--recorded", told)
+    first = run(*asked, "--out", "r", "--json")
+    assert first.returncode == 0, first.stderr
+    with chat_server("0.5") as (model, questions):
+        for _ in range(2):
+            done = run("score", "r", "--judge", model, "--json")
+            assert done.returncode == 0, done.stderr
+        assert len(questions) == 1
+    document = json.loads(done.stdout)
+    metrics = {m["name"]: m["value"] for m in document["scores"][0]["scorecard"]["metrics"]}
+    assert metrics["explanation"]["value"] == 50
+    assert document["judges"][0]["scored"] == 1
+
+
+@contextmanager
+def chat_server(text: str) -> Iterator[tuple[str, list[bytes]]]:
+    """A model on loopback that always says `text`, and what it was asked."""
+    questions: list[bytes] = []
+    message = {"role": "assistant", "content": text}
+    reply = json.dumps(
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "judge",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        }
+    ).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            questions.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"compatible/judge@http://127.0.0.1:{server.server_port}/v1", questions
+    server.shutdown()
+    server.server_close()
+    thread.join()

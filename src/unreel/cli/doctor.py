@@ -20,6 +20,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "eval": "lance",
     "inspect": "inspect_ai",
     "ray": "ray",
+    "sts": "sentence_transformers",
 }
 """Extras, and the package that shows whether each is there."""
 

@@ -13,7 +13,7 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.cli.output import json_option, print_json, say
-from unreel.cli.scorecard import print_metrics, print_scores, say_counts
+from unreel.cli.scorecard import print_metrics, say_counts
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
@@ -47,7 +47,11 @@ class ScoredAnswers:
     metavar="B",
     help="Folder or table of clips with their truth.",
 )
-@click.option("--layout", type=click.Choice([*Layout]), help="How B lies on disk; found by itself.")
+@click.option(
+    "--layout",
+    type=click.Choice([layout.value for layout in Layout]),
+    help="How B lies on disk; found by itself.",
+)
 @click.option(
     "--map",
     "mapping",
@@ -76,6 +80,14 @@ class ScoredAnswers:
 )
 @click.option("--split", help="Score this split of B alone.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="MODEL",
+    help="Score a run's explanations with this model; a second one tells how far judges agree.",
+)
+@click.option("--sts", is_flag=True, help="Compare a run's reasons by sentence embeddings.")
 @json_option
 def score(  # noqa: PLR0913  one parameter for each option
     *,
@@ -89,6 +101,8 @@ def score(  # noqa: PLR0913  one parameter for each option
     box_space: str | None,
     split: str | None,
     seed: int,
+    judges: tuple[str, ...],
+    sts: bool,
     as_json: bool,
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
@@ -98,7 +112,8 @@ def score(  # noqa: PLR0913  one parameter for each option
     missing, failed or could not be matched.
     """
     if answers.is_dir():
-        sys.exit(_score_run(answers, parser, as_json=as_json))
+        score_folder = Lazy("unreel.cli.score_run:score_folder", extra="eval").load()
+        sys.exit(score_folder(answers, parser, judges=judges, sts=sts, as_json=as_json))
     if benchmark is None or instrument is None:
         option = "--benchmark" if benchmark is None else "--protocol"
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
@@ -117,17 +132,6 @@ def score(  # noqa: PLR0913  one parameter for each option
     else:
         _print(scored)
     sys.exit(0 if scored.is_complete else 1)
-
-
-def _score_run(folder: Path, parser: Mode, *, as_json: bool) -> int:
-    run = Lazy("unreel.cli.runs:open_folder", extra="eval").load()(folder)
-    scores = Lazy("unreel.evaluate.scoring:score_run", extra="eval").load()(run, mode=parser)
-    if as_json:
-        print_json({"run": str(folder), "scores": scores})
-    else:
-        print_scores(scores)
-    complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
-    return 0 if complete else 1
 
 
 def _mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """From a run's stored answers to scorecards: nobody is asked again."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from unreel.evaluate.questions import Planned, Unaskable
 from unreel.protocols.protocol import Mode, Reading, Row
 from unreel.protocols.space import BoxSpace, declare_space
 
+Rows = Sequence[Row[Any, Any]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionScore:
@@ -25,8 +27,14 @@ class ConditionScore:
     n_not_asked: int
 
 
-def score_run(run: Run, *, mode: Mode = "strict") -> tuple[ConditionScore, ...]:
-    """A scorecard for each condition of `run`, from the answers that are there."""
+def score_run(
+    run: Run, *, mode: Mode = "strict", score_texts: Callable[[Rows], Rows] = lambda rows: rows
+) -> tuple[ConditionScore, ...]:
+    """A scorecard for each condition of `run`, from the answers that are there.
+
+    `score_texts` may fill in how well the answers' words match the truth's: see
+    `unreel.evaluate.texts`.
+    """
     stored = {row["key"]: row for row in run.answers.rows()} if run.answers.exists() else {}
     reviewer = run.reviewer_name()
     rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
@@ -48,7 +56,7 @@ def score_run(run: Run, *, mode: Mode = "strict") -> tuple[ConditionScore, ...]:
     return tuple(
         ConditionScore(
             condition=condition,
-            scorecard=score(scored, seed=run.recipe.seed),
+            scorecard=score(score_texts(scored), seed=run.recipe.seed),
             n_not_asked=missing[condition],
         )
         for condition, scored in rows.items()

@@ -1,0 +1,56 @@
+"""`unreel score RUN`: the stored answers of a run, scored again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unreel.cli.output import print_json, say
+from unreel.cli.runs import open_folder
+from unreel.cli.scorecard import print_scores
+from unreel.core.errors import InvalidSettingError
+from unreel.evaluate.judge import Judging
+from unreel.evaluate.scoring import score_run
+from unreel.evaluate.similarity import MiniLmEncoder
+from unreel.evaluate.texts import ExplanationJudges, ReasonSimilarity, build_judge
+from unreel.protocols.protocol import Mode
+
+
+def score_folder(
+    folder: Path, parser: Mode, *, judges: Sequence[str], sts: bool, as_json: bool
+) -> int:
+    """Print the scorecards of the run in `folder`; the status of the command."""
+    run = open_folder(folder)
+    if judges and sts:
+        option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
+        raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
+    told: dict[str, Any] = {}
+    if judges:
+        builders = [build_judge(model) for model in judges]
+        by_judge = ExplanationJudges(builders, folder / "judge.jsonl", run.recipe.seed)
+        scores = score_run(run, mode=parser, score_texts=by_judge)
+        told["judges"] = [_account(judging) for judging in by_judge.judgings]
+        told["agreements"] = by_judge.agreements
+    elif sts:
+        by_reason = ReasonSimilarity(MiniLmEncoder())
+        scores = score_run(run, mode=parser, score_texts=by_reason)
+        told["checkpoint"] = by_reason.encoder.name
+    else:
+        scores = score_run(run, mode=parser)
+    if as_json:
+        print_json({"run": str(folder), "scores": scores, **told})
+    else:
+        print_scores(scores)
+        for what, value in told.items():
+            say(f"{what}: {value}")
+    complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
+    return 0 if complete else 1
+
+
+def _account(judging: Judging) -> dict[str, object]:
+    return {
+        "judge": judging.judge,
+        "scored": judging.n_scored,
+        "unscored": judging.unscored,
+        "tokens": judging.tokens,
+        "spent": judging.spent,
+    }
