@@ -190,10 +190,8 @@ class _LeftOut:
 
 
 def _learnables(run: Run) -> Iterator[Learnable]:
-    benchmark, survey = run.benchmark(), Survey(run.clips)
-    for entry in run.entries(benchmark):
-        location = benchmark.find(entry)
-        clip = survey.look_up([location])[location]
+    benchmark = run.benchmark()
+    for entry, clip in Survey(run.clips).find(benchmark, run.entries(benchmark)):
         if not isinstance(clip, Failure):
             yield Learnable(clip, entry.origin, entry.group)
 

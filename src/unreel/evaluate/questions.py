@@ -1,7 +1,6 @@
 """From the entries of a benchmark to questions: the same ones in the same order each time."""
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey
 from unreel.protocols.preference.order import balance_order
 
-_LOOK: Final = 512
 _UNKNOWN_US: Final = 1
 """Stands for the length of a clip that cannot be read: its rows are failures and use none."""
 
@@ -62,10 +60,8 @@ def plan_questions(
     if scope.instrument.protocol == "preference":
         yield from _plan_pairs(benchmark, entries, survey=survey, scope=scope)
         return
-    for chunk in _chunks(entries):
-        found = survey.look_up([benchmark.find(entry) for entry in chunk])
-        for entry in chunk:
-            yield from _plan_clip(entry, found[benchmark.find(entry)], scope)
+    for entry, clip in survey.find(benchmark, entries):
+        yield from _plan_clip(entry, clip, scope)
 
 
 def _plan_clip(
@@ -96,17 +92,13 @@ def _plan_pairs(
     real: dict[str, SurveyedClip] = {}
     generated: list[tuple[str, SurveyedClip]] = []
     names: dict[ClipId, str] = {}
-    for chunk in _chunks(entries):
-        found = survey.look_up([benchmark.find(entry) for entry in chunk])
-        for entry in chunk:
-            if not entry.group:
-                yield Rejected(entry.name, "it belongs to no group, so nothing pairs with it")
-                continue
-            clip = found[benchmark.find(entry)]
-            if isinstance(clip, Failure):
-                subject = ClipId(digest("entry", entry.name))
-                yield Unaskable(name=entry.name, subject=subject, truths=(), failure=clip)
-                continue
+    for entry, clip in survey.find(benchmark, entries):
+        if not entry.group:
+            yield Rejected(entry.name, "it belongs to no group, so nothing pairs with it")
+        elif isinstance(clip, Failure):
+            subject = ClipId(digest("entry", entry.name))
+            yield Unaskable(name=entry.name, subject=subject, truths=(), failure=clip)
+        else:
             names[clip.id] = entry.name
             if entry.label is Label.GENERATED:
                 generated.append((entry.group, clip))
@@ -133,9 +125,3 @@ def shown_ids(question: Question) -> tuple[ClipId, ...]:
     """The clips of a question in the order shown."""
     subject = question.subject
     return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
-
-
-def _chunks(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
-    source = iter(entries)
-    while chunk := list(itertools.islice(source, _LOOK)):
-        yield chunk

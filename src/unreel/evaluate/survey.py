@@ -1,6 +1,7 @@
 """Which clips a benchmark really has: bytes hashed, streams read, once for each file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from unreel.engine.table import Table
 
 FACTS: Final = TypeAdapter(ClipFacts)
+_LOOK: Final = 512
 
 
 class SurveyStage(Stage):
@@ -65,11 +67,17 @@ class Survey:
     def __init__(self, table: "Table") -> None:
         self._table = table
 
-    def look_up(self, locations: Sequence[str]) -> Mapping[str, SurveyedClip | Failure]:
-        """What was found at each location, all looked up at once."""
-        marks = {location: file_mark(location) for location in locations}
-        rows = {row["key"]: row for row in self._table.get(list(marks.values()))}
-        return {location: _found(location, rows.get(mark)) for location, mark in marks.items()}
+    def find(
+        self, benchmark: Benchmark, entries: Iterable[Entry]
+    ) -> Iterator[tuple[Entry, SurveyedClip | Failure]]:
+        """Each entry with what was found at its file, in order; many are looked up at once."""
+        source = iter(entries)
+        while chunk := list(itertools.islice(source, _LOOK)):
+            locations = [benchmark.find(entry) for entry in chunk]
+            marks = [file_mark(location) for location in locations]
+            rows = {row["key"]: row for row in self._table.get(marks)}
+            for entry, location, mark in zip(chunk, locations, marks, strict=True):
+                yield entry, _found(location, rows.get(mark))
 
 
 def _found(location: str, row: Mapping[str, Any] | None) -> SurveyedClip | Failure:
