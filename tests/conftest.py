@@ -1,10 +1,12 @@
 """Fixtures that every folder of tests may use."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from stalls import Stalls, watch_stalls
 from unreel.core.settings import read_settings
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -24,6 +26,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
     return SHARED
+
+
+@pytest.fixture
+def stalls(tmp_path: Path) -> Iterator[Stalls]:
+    """By how much this machine was late, for tests that hold a time limit to account."""
+    with watch_stalls(tmp_path / "stalls") as watched:
+        yield watched
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

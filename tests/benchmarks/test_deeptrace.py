@@ -1,7 +1,6 @@
 """DeepTraceReward at full size, and its damaged rows."""
 
 import json
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -86,7 +85,7 @@ def test_as_many_traces_are_explained_and_tagged_as_in_the_paper(deeptrace: Path
     assert {kind for trace in traces for kind in trace.categories} == set(Category)
 
 
-@pytest.mark.skipif(sys.gettrace() is not None, reason="coverage multiplies the time")
+@pytest.mark.alone
 def test_7652_rows_are_read_within_a_second_and_a_half(deeptrace: Path) -> None:
     seconds = []
     for _ in range(3):

@@ -93,8 +93,8 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
     """Makes a run over the clips."""
     from unreel.core.settings import read_settings
+    from unreel.engine.access import Access
     from unreel.engine.place import Place
-    from unreel.evaluate.access import Access
     from unreel.evaluate.job import Run
     from unreel.evaluate.recipe import check_recipe
 

@@ -12,10 +12,10 @@ from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.cli.scorecard import print_scores
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
+from unreel.engine.access import Access
 from unreel.engine.committer import Progress
 from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES
-from unreel.evaluate.access import Access
 from unreel.evaluate.job import Outcome, Run, evaluate
 from unreel.evaluate.recipe import resolve_recipe
 from unreel.evaluate.scoring import score_run

@@ -6,8 +6,8 @@ import click
 
 from unreel.cli.output import json_option, print_json, print_table, say
 from unreel.core.settings import read_settings
+from unreel.engine.access import Access
 from unreel.engine.place import Place
-from unreel.evaluate.access import Access
 from unreel.evaluate.job import RECIPE_FILE, Run, open_run
 
 

@@ -106,3 +106,15 @@ CLIPS: Final = TableKind(
     ),
 )
 """One row for a file of a benchmark, `key` being its mark; `clip` is the id of its bytes, `facts` is JSON."""
+
+FINDINGS: Final = TableKind(
+    name="findings",
+    version=1,
+    columns=(
+        pa.field("name", pa.string()),
+        pa.field("location", pa.string()),
+        pa.field("clip", pa.string()),
+        pa.field("found", pa.string()),
+    ),
+)
+"""One row for what a step of a job found out about a clip; `found` is JSON."""

@@ -15,8 +15,8 @@ from unreel.core.answer import Reply
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
+from unreel.engine.access import Access, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.evaluate.access import Access, local_copy
 from unreel.evaluate.questions import Planned, shown_ids
 from unreel.evaluate.showing import SurveyedClip, show
 from unreel.evaluate.survey import FACTS

@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.core.settings import read_secret
-from unreel.evaluate.access import Access, local_copy
+from unreel.engine.access import Access, local_copy
 from unreel.evaluate.recipe import Recipe
 from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.access import media_reader

@@ -12,13 +12,13 @@ from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
+from unreel.engine.access import Access
 from unreel.engine.committer import Progress
 from unreel.engine.kind import ANSWERS, CLIPS
 from unreel.engine.place import Place
 from unreel.engine.run import Summary
 from unreel.engine.run import run as run_stages
 from unreel.engine.table import Table
-from unreel.evaluate.access import Access
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
 from unreel.evaluate.questions import Planned, Scope, Unaskable, plan_questions

@@ -13,8 +13,8 @@ from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
+from unreel.engine.access import Access, file_mark, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.evaluate.access import Access, file_mark, local_copy
 from unreel.evaluate.showing import SurveyedClip
 from unreel.media.access import media_reader
 

@@ -20,6 +20,7 @@ from naive_tasks import naive
 from tiny_clips import GIF, MKV, MP4, TS, WEBM, make
 from watch import Listener, Watch
 
+from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.payload import Payload
@@ -180,8 +181,8 @@ def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
         yield from pool.map(run, jobs)
 
 
-def _assert_within_limits(tally: Tally, sandbox: Sandbox) -> None:
-    assert tally.longest_s < sandbox.limits.seconds + SLACK_S
+def _assert_within_limits(tally: Tally, sandbox: Sandbox, stalls: Stalls) -> None:
+    assert tally.longest_s < sandbox.limits.seconds + SLACK_S + stalls.seconds()
     assert tally.peak_mb < sandbox.limits.memory_mb
 
 
@@ -191,7 +192,7 @@ def _assert_untouched(world: World) -> None:
 
 
 def test_crafted_files_give_facts_frames_or_a_failure_and_touch_nothing(
-    sandbox: Sandbox, world: World, tell: Callable[[str], None]
+    sandbox: Sandbox, world: World, stalls: Stalls, tell: Callable[[str], None]
 ) -> None:
     paths = _paths(world)
     assert len(paths) >= 60
@@ -206,13 +207,13 @@ def test_crafted_files_give_facts_frames_or_a_failure_and_touch_nothing(
             surprises.append((asked.name, asked.task, str(result)[:200]))
     tell(f"crafted, {len(paths)} files: {tally}")
     _assert_untouched(world)
-    _assert_within_limits(tally, sandbox)
+    _assert_within_limits(tally, sandbox, stalls)
     assert surprises == []
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_mutants_give_frames_or_a_failure(
-    sandbox: Sandbox, container: str, tmp_path: Path, tell: Callable[[str], None]
+    sandbox: Sandbox, container: str, tmp_path: Path, stalls: Stalls, tell: Callable[[str], None]
 ) -> None:
     original = make(CONTAINERS[container])
     seed = list(CONTAINERS).index(container)
@@ -225,7 +226,7 @@ def test_mutants_give_frames_or_a_failure(
     for asked in _ask(sandbox, jobs):
         tally.add(asked)
     tell(f"{container} mutants in {time.monotonic() - started:.0f} s: {tally}")
-    _assert_within_limits(tally, sandbox)
+    _assert_within_limits(tally, sandbox, stalls)
     assert tally.outcomes.total() == MUTANTS_PER_CONTAINER
     # Mutants that are all refused at the door would test nothing behind it.
     assert tally.outcomes["read"] > MUTANTS_PER_CONTAINER // 20

@@ -97,7 +97,7 @@ class Call:
         result = self._reply_or_limit()
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._report()
-            return Outcome(result=_death(report), usage=_usage(report))
+            return Outcome(result=_death(report, self._limits), usage=_usage(report))
         with contextlib.suppress(OSError):
             self._line.send(b"end")
         report = self._report() if self._speaks_within(_KILL_SECONDS) else None
@@ -164,11 +164,14 @@ def _usage(report: dict[str, Any] | None) -> Usage | None:
     return Usage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
 
 
-def _death(report: dict[str, Any] | None) -> Failure:
+def _death(report: dict[str, Any] | None, limits: Limits) -> Failure:
     if report is None:
         return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
     code = report["exit_code"]
-    if code == -signal.SIGXCPU:
+    # The kernel kills a child at its limit of processor time; a busy caller may wake only after it.
+    if code == -signal.SIGXCPU or (
+        code == -signal.SIGKILL and report["cpu_seconds"] > limits.seconds
+    ):
         return Failure(FailureReason.OUT_OF_TIME, "it used up its processor time")
     if code < 0:
         return Failure(FailureReason.WORKER_DIED, f"its child died of {_signal_name(-code)}")
