@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from seaweed import s3
 from stalls import Stalls, watch_stalls
 from unreel.core.settings import read_settings
+
+__all__ = ["s3"]  # a fixture that lives in a file of its own
 
 SHARED = Path(__file__).parents[2] / "shared"
 

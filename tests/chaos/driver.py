@@ -1,9 +1,11 @@
 """A run that can be killed: `python driver.py --folder F --rows N ...`, started by the harness.
 
 It prints one line for each step of the committer and of the stage (`asked`, `written`, `committed`).
-With `--stop-at STEP:N` it prints `stopped` at the N-th such step and stays there until it is killed.
+With `--stop-at STEP:N` it prints `stopped STEP` at the N-th such step and stays there until it is
+killed; of several, with commas between them, it stops at the first that comes.
 `--stage FILE.py:Class` swaps in another stage: it is built with the folder, and must append
-`key pid` to `asks.log` there when it starts a row.
+`key pid` to `asks.log` there when it starts a row. `--stage eval` is `unreel eval` itself, as
+`evaluation.py` starts it; its steps have the table's name before them (`answers-written`).
 """
 
 import argparse
@@ -16,8 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import lance
-import pyarrow as pa
+import evaluation
 
 from unreel.core.identity import digest
 from unreel.engine.committer import Pace
@@ -68,18 +69,19 @@ def questions(n_rows: int) -> list[Row]:
 
 
 class Steps:
-    """Prints each step; at the one that was asked for, says so and stays."""
+    """Prints each step; at the first one that it was told to stop at, says so and stays."""
 
     def __init__(self, stop_at: str) -> None:
-        self._step, _, count = stop_at.partition(":")
-        self._left = int(count or 0)
+        stops = (stop.partition(":") for stop in stop_at.split(",") if stop)
+        self._left = {step: int(count) for step, _, count in stops}
         self._guard = threading.Lock()
 
     def __call__(self, step: str, n_rows: int) -> None:
         with self._guard:
-            self._left -= step == self._step
-            stop = step == self._step and self._left == 0
-            say("stopped" if stop else step, n_rows)
+            if step in self._left:
+                self._left[step] -= 1
+            stop = self._left.get(step) == 0
+            say(*(["stopped"] if stop else []), step, n_rows)
         if stop:
             threading.Event().wait()
 
@@ -104,13 +106,26 @@ class Announced(Stage):
 
 def append_plainly(folder: Path, rows: list[Row], stage: Stage, steps: Steps) -> None:
     """The control: asks everything, appends, knows nothing of what was there."""
-    place = str(folder / "answers.lance")
     for start in range(0, len(rows), PACE_ROWS):
         answered = [stage(row) for row in rows[start : start + PACE_ROWS]]
-        table = pa.Table.from_batches([ANSWERS.batch(answered)])
-        steps("written", len(answered))
-        lance.write_dataset(table, place, mode="append" if Path(place).exists() else "create")
-        steps("committed", len(answered))
+        evaluation.append(folder / "plain.lance", answered, steps)
+
+
+def start_ray() -> None:
+    import ray
+
+    # Two logical CPUs starve Ray's own operators beside our actors.
+    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+
+
+def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: Pace) -> None:
+    if given.plain:
+        evaluation.append_plainly(given.folder, pace_rows=pace.rows, observe=steps)
+        return
+    outcome = evaluation.evaluate_in(
+        given.folder, engine=given.engine, pace=pace, retry=given.retry, observe=steps
+    )
+    say("outcome", outcome)
 
 
 def load_stage(name: str, folder: Path) -> Stage:
@@ -134,27 +149,28 @@ def main() -> None:
     options.add_argument("--engine", default="local")
     options.add_argument("--stop-at", default="")
     options.add_argument("--stage", default="")
+    options.add_argument("--pace-rows", type=int, default=PACE_ROWS)
     options.add_argument("--retry", action="store_true")
     options.add_argument("--plain", action="store_true")
     given = options.parse_args()
-    steps, rows = Steps(given.stop_at), questions(given.rows)
-    stage = load_stage(given.stage, given.folder)
+    steps, pace = Steps(given.stop_at), Pace(rows=given.pace_rows, seconds=0.5)
+    if given.engine == "ray":
+        start_ray()
+    if given.stage == "eval":
+        evaluate_clips(given, steps, pace)
+        return
+    rows, stage = questions(given.rows), load_stage(given.stage, given.folder)
     if given.engine == "local":
         stage = Announced(stage, steps)
     if given.plain:
         append_plainly(given.folder, rows, stage, steps)
         return
-    if given.engine == "ray":
-        import ray
-
-        # Two logical CPUs starve Ray's own operators beside our actors.
-        ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     summary = run(
         rows,
         [stage],
         table=Table(Place(str(given.folder / "answers.lance")), ANSWERS),
         engine=given.engine,
-        pace=Pace(rows=PACE_ROWS, seconds=0.5),
+        pace=pace,
         retry_failed=ALL_FAILURES if given.retry else (),
         observe=steps,
     )

@@ -171,7 +171,6 @@ def test_another_reviewer_does_not_write_into_the_same_run(start) -> None:
         {"sampling": "uniform-8"},
         {"condition": [{"sampling": "no-such-plan"}]},
         {"condition": [{"prompt": "no-such-prompt"}]},
-        {"condition": [{"watermark": "removed"}]},
         {"condition": []},
         {"protocol": "no-such-protocol"},
         {"limit": 0},

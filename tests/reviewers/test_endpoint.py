@@ -6,6 +6,7 @@ import json
 import logging
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from unreel.reviewers.budget import Price, read_prices
 from unreel.reviewers.chat import build_body
 from unreel.reviewers.contract import Material, Sheet, WholeClip
 from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner
-from unreel.reviewers.families import find_family
+from unreel.reviewers.families import family_of, find_family
 from unreel.reviewers.kit import run
 from unreel.reviewers.providers import read_address
 from unreel.reviewers.retrying import Patience
@@ -110,9 +111,17 @@ def test_sound_is_sent_only_where_the_condition_says_so(make_sheet: MakeSheet) -
     [
         ("gpt-4.1", Condition(audio="on")),
         ("gemini-2.5-pro", Condition(audio="on")),
-        ("qwen3-vl-8b", Condition(thinking="off")),
+        ("qwen3-vl-8b-thinking", Condition(thinking="off")),
+        ("qwen3-vl-8b", Condition(thinking="on")),
+        ("a-stranger", Condition(thinking="off")),
     ],
-    ids=["a model that hears nothing", "a clip without sound", "no switch for thinking"],
+    ids=[
+        "a model that hears nothing",
+        "a clip without sound",
+        "a model that always thinks",
+        "a model that never thinks",
+        "a model of which nothing is known",
+    ],
 )
 def test_a_condition_that_cannot_be_met_is_not_asked(
     model: str, condition: Condition, make_sheet: MakeSheet
@@ -124,8 +133,35 @@ def test_a_condition_that_cannot_be_met_is_not_asked(
 
 
 def test_thinking_is_switched_in_the_words_of_the_family(make_sheet: MakeSheet) -> None:
-    sheet = make_sheet(condition=Condition(thinking="off"))
-    assert body_of(sheet, "GLM-4.5V")["chat_template_kwargs"] == {"enable_thinking": False}
+    def sent(model: str, thinking: Any) -> dict[str, Any]:
+        body = body_of(make_sheet(condition=Condition(thinking=thinking)), model)
+        return {name: value for name, value in body.items() if name not in {"messages", "model"}}
+
+    assert sent("GLM-4.5V", "off") == {"chat_template_kwargs": {"enable_thinking": False}}
+    assert sent("gpt-5.1", "off") == {"reasoning_effort": "none"}
+    assert sent("gpt-5", "on") == {"reasoning_effort": "high"}
+    assert sent("gemini-2.5-flash", "off") == {"reasoning_effort": "none"}
+    assert sent("qwen3-vl-plus", "on") == {"enable_thinking": True}
+    assert sent("Qwen3-VL-8B-Instruct", "off") == {}
+    assert sent("GLM-4.5V", "default") == {}
+
+
+def test_openrouter_is_told_in_its_own_words() -> None:
+    known = family_of(read_address("openrouter/openai/gpt-5.1"))
+    assert known.thinking["off"] == {"reasoning": {"effort": "none"}}
+    silent = family_of(read_address("openrouter/openai/gpt-4.1"))
+    assert silent.thinking == {"off": {}}
+
+
+def test_a_prompt_that_asks_for_thoughts_is_thinking_and_cannot_be_without(
+    make_sheet: MakeSheet,
+) -> None:
+    def asked(thinking: Any) -> bytes | Failure:
+        sheet = replace(make_sheet(condition=Condition(thinking=thinking)), prompt="<think>?")
+        return build_body(sheet, family=find_family("gpt-4.1"), show=Material.FRAMES, fields={})
+
+    assert isinstance(asked("on"), bytes)
+    assert isinstance(asked("off"), Failure)
 
 
 def test_the_key_goes_to_the_server_and_nowhere_else(

@@ -9,6 +9,7 @@ from unreel.core.errors import UnknownNameError, UnreadableSourceError
 
 KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "location": ("file_name", "file", "location", "video_path", "video", "path", "url"),
+    "cleaned": ("cleaned", "cleaned_file_name"),
     "name": ("name", "clip_id", "video_id", "id"),
     "label": ("label", "origin"),
     "creator": ("creator", "generator", "model"),

@@ -60,7 +60,14 @@ class Benchmark:
 
     def find(self, entry: Entry) -> str:
         """The path or URL of the entry's file."""
-        return entry.location if is_url(entry.location) else str(self.root / entry.location)
+        return self._place(entry.location)
+
+    def find_cleaned(self, entry: Entry) -> str | None:
+        """The path or URL of the entry's file without its watermark; None where there is none."""
+        return None if entry.cleaned is None else self._place(entry.cleaned)
+
+    def _place(self, location: str) -> str:
+        return location if is_url(location) else str(self.root / location)
 
 
 def open_benchmark(

@@ -49,6 +49,7 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
         name=_text(row, binding, "name") or place,
         location=place,
         origin=_origin(row, binding, label),
+        cleaned=_cleaned(row, binding),
         split=_text(row, binding, "split"),
         group=_text(row, binding, "group"),
         prompt=_text(row, binding, "prompt"),
@@ -100,6 +101,7 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
         trace["categories"].sort()
     return {
         "file_name": file_name,
+        "cleaned": entry.cleaned or "",
         "name": entry.name,
         "label": entry.label.value,
         "creator": generated.creator if generated else "",
@@ -122,6 +124,11 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
         "licence": entry.licence,
         "source": entry.source,
     }
+
+
+def _cleaned(row: Cells, binding: Binding) -> str | None:
+    cell = _video_path(binding.cell(row, "cleaned"))
+    return None if cells.is_blank(cell) else cells.location(cell, "cleaned")
 
 
 def _origin(row: Cells, binding: Binding, label: Label | None) -> Origin:

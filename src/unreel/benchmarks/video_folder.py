@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.entry import Rejected, Row
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import Names
 from unreel.benchmarks.records import to_record
@@ -80,8 +80,12 @@ def write_video_folder(
             if isinstance(entry, Rejected):
                 refused.append(entry)
                 continue
-            place = _media_name(n_entries, entry)
+            place = _media_name(n_entries, entry.location)
             _put(root / entry.location, into / place, media=media)
+            if entry.cleaned is not None and not is_url(entry.cleaned):
+                cleaned = _media_name(n_entries, entry.cleaned, mark="-cleaned")
+                _put(root / entry.cleaned, into / cleaned, media=media)
+                entry = replace(entry, cleaned=cleaned)
             line = json.dumps(to_record(entry, file_name=place), ensure_ascii=False)
             file.write(line + "\n")
             n_entries += 1
@@ -92,9 +96,18 @@ def write_video_folder(
 def _below(prefix: str, row: Row) -> Row:
     if isinstance(row, Rejected):
         return Rejected(prefix + row.name, row.why)
-    place = row.location if is_url(row.location) else prefix + row.location
-    name = place if row.name == row.location else row.name
-    return replace(row, name=name, location=place, split=row.split or prefix.rstrip("/"))
+    place, cleaned = _prefixed(prefix, row.location), row.cleaned
+    return replace(
+        row,
+        name=place if row.name == row.location else row.name,
+        location=place,
+        cleaned=None if cleaned is None else _prefixed(prefix, cleaned),
+        split=row.split or prefix.rstrip("/"),
+    )
+
+
+def _prefixed(prefix: str, location: str) -> str:
+    return location if is_url(location) else prefix + location
 
 
 def _usable(row: Row, *, root: Path, names: Names) -> Row:
@@ -102,16 +115,17 @@ def _usable(row: Row, *, root: Path, names: Names) -> Row:
         return row
     if is_url(row.location):
         return Rejected(row.name, "its file is behind a URL. Fetch it first")
-    if not (root / row.location).is_file():
-        return Rejected(row.name, f"no file at {row.location}. Fetch or unpack it first")
+    for place in (row.location, row.cleaned):
+        if place is not None and not is_url(place) and not (root / place).is_file():
+            return Rejected(row.name, f"no file at {place}. Fetch or unpack it first")
     if not names.add(row.name):
         return Rejected(row.name, "the name was there before. Give each clip its own")
     return row
 
 
-def _media_name(number: int, entry: Entry) -> str:
-    suffix = PurePosixPath(entry.location).suffix.lower()
-    return f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}/{number:08d}{suffix}"
+def _media_name(number: int, location: str, *, mark: str = "") -> str:
+    suffix = PurePosixPath(location).suffix.lower()
+    return f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}/{number:08d}{mark}{suffix}"
 
 
 def _put(source: Path, target: Path, *, media: Literal["copy", "link"]) -> None:

@@ -1,37 +1,85 @@
-"""`unreel doctor`: what works on this machine, and what to install for the rest."""
+"""`unreel doctor`: what works on this machine, and what to do about the rest."""
 
-import importlib.util
 import os
 import platform
+import re
+import socket
 import sys
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
 from unreel.cli.output import json_option, print_json, say
-from unreel.core.errors import SandboxError
-from unreel.core.settings import read_settings
+from unreel.core.errors import SandboxError, UnreelError
+from unreel.core.registry import Lazy
+from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.media.sandbox import LAYERS, Sandbox
 
-EXTRAS: Final[Mapping[str, str]] = {
-    "arena": "evalica",
-    "eval": "lance",
-    "inspect": "inspect_ai",
-    "ray": "ray",
-    "sts": "sentence_transformers",
+BRINGS: Final[Mapping[str, str]] = {
+    "arena": "rankings of creators and reviewers",
+    "curate": "`unreel curate`: raw video to a frozen benchmark",
+    "eval": "`unreel eval`: answers in tables, on disk or S3",
+    "inspect": "the task `unreel/review` for inspect_ai",
+    "provenance": "Content Credentials (C2PA) beside a verdict",
+    "ray": "`unreel eval --engine ray`",
+    "report": "`unreel report`: runs as pages",
+    "sts": "`unreel score --sts`",
+    "transnet": "a learned detector of cuts for `unreel curate`",
 }
-"""Extras, and the package that shows whether each is there."""
+"""What an extra is for; others are told by their packages."""
+REMEDIES: Final[Mapping[str, str]] = {
+    "landlock": "Use a kernel of 5.13 or later with Landlock switched on, and pip install landlock",
+    "seccomp": "Install libseccomp2, for example apt-get install libseccomp2",
+}
+_SANDBOX: Final = "Open files only from a machine that has it, or your own files with --trusted"
+_NEEDS: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
+_KNOCK_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """An optional part of the installation."""
+
+    name: str
+    missing: tuple[str, ...]
+    """Packages of it that are not here."""
+    brings: str
+
+    @property
+    def remedy(self) -> str:
+        """How to have it."""
+        return f"pip install 'unreel[{self.name}]'" if self.missing else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """An object store that is configured or named, and what is wrong with it."""
+
+    place: str
+    problem: str
 
 
 @click.command()
+@click.option(
+    "--store",
+    metavar="S3://BUCKET/PREFIX",
+    help="Try this place: that it can be reached and written, and refuses a second writer.",
+)
 @json_option
-def doctor(*, as_json: bool) -> None:
-    """Tell what works on this machine. Ends with status 1 when files cannot be opened safely."""
-    read_settings()
+def doctor(*, store: str | None, as_json: bool) -> None:
+    """Tell what works on this machine, and what to do about what does not.
+
+    Ends with status 1 when strangers' files cannot be opened safely here, or when an object store
+    that is configured or named with --store cannot be used. Extras are optional.
+    """
+    settings = read_settings()
     layers, problem = _protection()
-    extras = {name: importlib.util.find_spec(module) is not None for name, module in EXTRAS.items()}
+    extras = [*_extras()]
+    found = _try_store(store, settings)
     if as_json:
         print_json(
             {
@@ -40,19 +88,40 @@ def doctor(*, as_json: bool) -> None:
                 "system": platform.platform(),
                 "processors": os.cpu_count(),
                 "sandbox": {"active": sorted(layers), "problem": problem},
-                "extras": extras,
+                "extras": {extra.name: not extra.missing for extra in extras},
+                "store": found,
             }
         )
     else:
-        click.echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
-        click.echo(f"{platform.platform()}, {os.cpu_count()} processors")
-        for layer in LAYERS:
-            click.echo(f"  {'yes' if layer in layers else 'NO '}  {layer}")
-        for name, there in extras.items():
-            click.echo(f"  {'yes' if there else 'no '}  unreel[{name}]")
+        _print(layers, extras, found)
         if problem:
             say(f"unreel: {problem}")
-    sys.exit(0 if set(LAYERS) <= layers else 1)
+    sound = set(LAYERS) <= layers and (found is None or not found.problem)
+    sys.exit(0 if sound else 1)
+
+
+def _print(layers: frozenset[str], extras: list[Extra], store: Store | None) -> None:
+    click.echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
+    click.echo(f"{platform.platform()}, {os.cpu_count()} processors")
+    click.echo("\nProtection from strangers' files")
+    for layer in LAYERS:
+        remedy = REMEDIES.get(layer, _SANDBOX)
+        _line(layer, "" if layer in layers else f"{remedy}.", needed=True)
+    click.echo("\nOptional parts")
+    for extra in extras:
+        _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
+    click.echo("\nObject store")
+    if store is None:
+        click.echo("  -    not tried: name a bucket with --store s3://bucket/prefix")
+    else:
+        _line(store.place, store.problem, needed=True)
+
+
+def _line(what: str, remedy: str, *, needed: bool) -> None:
+    if not remedy:
+        click.echo(f"  yes  {what}")
+    else:
+        click.echo(f"  {'NO ' if needed else 'no '}  {what}\n       {remedy}")
 
 
 def _protection() -> tuple[frozenset[str], str]:
@@ -61,3 +130,52 @@ def _protection() -> tuple[frozenset[str], str]:
             return sandbox.protection().active, ""
     except SandboxError as error:
         return frozenset(), str(error)
+
+
+def _extras() -> Iterator[Extra]:
+    needed: dict[str, list[str]] = {}
+    for line in requires("unreel") or ():
+        if found := _NEEDS.match(line):
+            needed.setdefault(found["extra"], []).append(found["name"])
+    for name, packages in sorted(needed.items()):
+        missing = tuple(package for package in packages if not _is_here(package))
+        brings = BRINGS.get(name, ", ".join(packages))
+        yield Extra(name=name, missing=missing, brings=brings)
+
+
+def _is_here(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _try_store(named: str | None, settings: Settings) -> Store | None:
+    storage = read_storage(settings)
+    if named is not None:
+        try:
+            Lazy("unreel.cli.doctor_store:try_place", extra="eval").load()(named, storage)
+        except UnreelError as error:
+            return Store(place=named, problem=str(error))
+        return Store(place=named, problem="")
+    endpoint = storage.get("aws_endpoint")
+    if endpoint is None:
+        return None
+    return Store(place=endpoint, problem=_knock(endpoint))
+
+
+def _knock(endpoint: str) -> str:
+    """Why nothing answers at the address; empty where something does."""
+    address = urlsplit(endpoint)
+    if not address.hostname:
+        return "no address. Write UNREEL_S3_ENDPOINT as http://host:port or https://host"
+    port = address.port or (80 if address.scheme == "http" else 443)
+    try:
+        socket.create_connection((address.hostname, port), _KNOCK_S).close()
+    except OSError as error:
+        return (
+            f"cannot be reached ({error.strerror or error}). Check the address and that the store "
+            "runs; then try a bucket with --store"
+        )
+    return ""

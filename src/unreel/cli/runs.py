@@ -5,27 +5,25 @@ from pathlib import Path
 import click
 
 from unreel.cli.output import json_option, print_json, print_table, say
-from unreel.core.settings import read_settings
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.evaluate.job import RECIPE_FILE, Run, open_run
-
-
-def open_folder(folder: Path) -> Run:
-    """The run that `unreel eval` keeps in `folder`."""
-    access = Access(settings=read_settings())
-    return open_run(Place(str(folder)), access, ledgers=folder)
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.settings import Settings, read_settings
+from unreel.evaluate.whereabouts import find_runs, open_named_run
 
 
 @click.command()
-@click.argument(
-    "folder", default="runs", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+@click.argument("folder", default="runs")
 @json_option
-def runs(*, folder: Path, as_json: bool) -> None:
-    """List the runs in FOLDER (`runs` by default) with their answers and failures."""
-    found = sorted(path.parent for path in folder.glob(f"**/{RECIPE_FILE}"))
-    rows = [_row(path) for path in found]
+def runs(*, folder: str, as_json: bool) -> None:
+    """List the runs below FOLDER, a folder or s3://bucket/prefix (`runs` by default).
+
+    Each line tells who answered which instrument about which benchmark, and how many answers and
+    failures there are.
+    """
+    if "://" not in folder and not Path(folder).is_dir():
+        remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
+        raise UnreadableSourceError(folder, "no such folder", remedy)
+    settings = read_settings()
+    rows = [_row(name, settings) for name in find_runs(folder, settings)]
     if as_json:
         print_json(rows)
     elif rows:
@@ -34,11 +32,11 @@ def runs(*, folder: Path, as_json: bool) -> None:
         say(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")
 
 
-def _row(path: Path) -> dict[str, object]:
-    run = open_folder(path)
+def _row(name: str, settings: Settings) -> dict[str, object]:
+    run = open_named_run(name, settings)
     failures = run.answers.failures()
     return {
-        "run": str(path),
+        "run": name,
         "reviewer": run.reviewer_name(),
         "instrument": str(run.scope.instrument),
         "benchmark": run.recipe.benchmark,

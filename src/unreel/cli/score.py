@@ -1,7 +1,6 @@
 """`unreel score`: answers against the truth, without asking again."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -12,9 +11,10 @@ from unreel.benchmarks.answers import Joined, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.output import json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts
-from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
 from unreel.protocols.protocol import Mode, protocol
@@ -40,7 +40,7 @@ class ScoredAnswers:
 
 
 @click.command()
-@click.argument("answers", type=click.Path(exists=True, path_type=Path))
+@click.argument("answers")
 @click.option(
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
@@ -52,13 +52,7 @@ class ScoredAnswers:
     type=click.Choice([layout.value for layout in Layout]),
     help="How B lies on disk; found by itself.",
 )
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Column of B's table that holds a field, for example label=kind. Repeatable.",
-)
+@map_option
 @click.option(
     "--protocol",
     "instrument",
@@ -91,7 +85,7 @@ class ScoredAnswers:
 @json_option
 def score(  # noqa: PLR0913  one parameter for each option
     *,
-    answers: Path,
+    answers: str,
     benchmark: Path | None,
     layout: str | None,
     mapping: tuple[str, ...],
@@ -107,13 +101,16 @@ def score(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
-    A file is JSONL, CSV or Parquet with `name` and `text` or `failure`, and needs --benchmark and
-    --protocol. A run needs neither. Nobody is asked again. Ends with status 1 when answers are
-    missing, failed or could not be matched.
+    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts. A file
+    is JSONL, CSV or Parquet with `name` and `text` or `failure`; it needs --benchmark and --protocol.
+    No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
+    matched.
     """
-    if answers.is_dir():
-        score_folder = Lazy("unreel.cli.score_run:score_folder", extra="eval").load()
-        sys.exit(score_folder(answers, parser, judges=judges, sts=sts, as_json=as_json))
+    if "://" in answers or Path(answers).is_dir():
+        score_kept = Lazy("unreel.cli.score_run:score_kept", extra="eval").load()
+        sys.exit(score_kept(answers, parser, judges=judges, sts=sts, as_json=as_json))
+    if not Path(answers).exists():
+        raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
     if benchmark is None or instrument is None:
         option = "--benchmark" if benchmark is None else "--protocol"
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
@@ -123,8 +120,8 @@ def score(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(option, "missing", remedy)
     chosen = protocol(instrument)
     chosen.prompt(prompt)
-    opened = open_benchmark(benchmark, layout, mapping=_mapping(mapping))
-    joined = _in_split(join_answers(opened, answers), split)
+    opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
+    joined = _in_split(join_answers(opened, Path(answers)), split)
     scorable = build_rows(joined, chosen, mode=parser, prompt=prompt, space=box_space)
     scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
     if as_json:
@@ -132,15 +129,6 @@ def score(  # noqa: PLR0913  one parameter for each option
     else:
         _print(scored)
     sys.exit(0 if scored.is_complete else 1)
-
-
-def _mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
-    parts = {pair: pair.partition("=") for pair in pairs}
-    for pair, (field, _, column) in parts.items():
-        if not (field and column):
-            option, remedy = "--map", "Write FIELD=COLUMN, for example label=kind"
-            raise InvalidSettingError(option, f"cannot use {pair!r}", remedy)
-    return {field: column for field, _, column in parts.values()}
 
 
 def _in_split(joined: Joined, split: str | None) -> Joined:

@@ -1,32 +1,30 @@
 """`unreel score RUN`: the stored answers of a run, scored again."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from unreel.cli.output import print_json, say
-from unreel.cli.runs import open_folder
 from unreel.cli.scorecard import print_scores
 from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import read_settings
 from unreel.evaluate.judge import Judging
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.similarity import MiniLmEncoder
 from unreel.evaluate.texts import ExplanationJudges, ReasonSimilarity, build_judge
+from unreel.evaluate.whereabouts import open_named_run
 from unreel.protocols.protocol import Mode
 
 
-def score_folder(
-    folder: Path, parser: Mode, *, judges: Sequence[str], sts: bool, as_json: bool
-) -> int:
-    """Print the scorecards of the run in `folder`; the status of the command."""
-    run = open_folder(folder)
+def score_kept(named: str, parser: Mode, *, judges: Sequence[str], sts: bool, as_json: bool) -> int:
+    """Print the scorecards of the run in the folder or prefix `named`; the status of the command."""
+    run = open_named_run(named, read_settings())
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
     told: dict[str, Any] = {}
     if judges:
         builders = [build_judge(model) for model in judges]
-        by_judge = ExplanationJudges(builders, folder / "judge.jsonl", run.recipe.seed)
+        by_judge = ExplanationJudges(builders, run.ledgers / "judge.jsonl", run.recipe.seed)
         scores = score_run(run, mode=parser, score_texts=by_judge)
         told["judges"] = [_account(judging) for judging in by_judge.judgings]
         told["agreements"] = by_judge.agreements
@@ -37,7 +35,7 @@ def score_folder(
     else:
         scores = score_run(run, mode=parser)
     if as_json:
-        print_json({"run": str(folder), "scores": scores, **told})
+        print_json({"run": named, "scores": scores, **told})
     else:
         print_scores(scores)
         for what, value in told.items():

@@ -36,6 +36,18 @@ class AudioFacts:
     duration_s: Fraction
 
 
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A word that a file carries beside its streams, such as who wrote it.
+
+    `value` is kept only for tags that name a program or a format, and is empty for all others: they
+    may hold a place, a person or a prompt.
+    """
+
+    name: str
+    value: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipFacts:
     """What the container says of itself and of its streams."""
@@ -44,3 +56,5 @@ class ClipFacts:
     size_bytes: int
     video: VideoFacts
     audio: tuple[AudioFacts, ...] = ()
+    tags: tuple[Tag, ...] = ()
+    """In alphabetical order."""

@@ -3,10 +3,16 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError
 
-PREFIX = "UNREEL_"
+PREFIX: Final = "UNREEL_"
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_STATE: Final = "XDG_STATE_HOME"
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,25 +23,69 @@ class Settings:
     media_mb: int = 512
     media_pixels: int = 7680 * 4320
     slow: int = 0
+    s3_endpoint: str = ""
+    """Address of the object store; empty for AWS itself."""
+    s3_region: str = ""
+    state: str = ""
+    """Folder for what must stay on this machine; empty for the user's own."""
+
+    @property
+    def state_folder(self) -> Path:
+        """Where the ledgers of runs on an object store are kept."""
+        return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Settings from `environment` (the process's own by default); an unknown name is an error."""
     given = os.environ if environment is None else environment
-    known = {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
-    values: dict[str, int] = {}
+    known = {PREFIX + field.name.upper(): field for field in fields(Settings)}
+    values: dict[str, Any] = {}
+    if given.get(_STATE):
+        values["state"] = str(Path(given[_STATE]) / "unreel")
     for variable in sorted(name for name in given if name.startswith(PREFIX)):
         if variable not in known:
             remedy = f"Unset it, or use one of: {', '.join(known)}"
             raise InvalidSettingError(variable, "no such setting", remedy)
-        if not given[variable].isdecimal():
-            remedy = "Give a whole number"
-            raise InvalidSettingError(variable, f"cannot use {given[variable]!r}", remedy)
-        values[known[variable]] = int(given[variable])
+        field = known[variable]
+        values[field.name] = _read(variable, given[variable], number=isinstance(field.default, int))
     return Settings(**values)
+
+
+def _read(variable: str, text: str, *, number: bool) -> int | str:
+    if not number:
+        return text.strip()
+    if not text.isdecimal():
+        remedy = "Give a whole number"
+        raise InvalidSettingError(variable, f"cannot use {text!r}", remedy)
+    return int(text)
 
 
 def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
     """The key in `variable`, or None where it is not set. Pass it on; never store or print it."""
     given = os.environ if environment is None else environment
     return given.get(variable) or None
+
+
+def read_storage(
+    settings: Settings, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Options that open the object store, keys among them: pass them on, never store or print them.
+
+    Our own settings go before the usual `AWS_*` variables. What is absent is left to the client,
+    which may find a role of the machine. An address without TLS is taken only because it is named.
+    """
+    given = os.environ if environment is None else environment
+    endpoint = settings.s3_endpoint or _first(given, _ENDPOINTS)
+    region = settings.s3_region or _first(given, _REGIONS)
+    options = {
+        "aws_endpoint": endpoint,
+        # A store of one's own rarely has regions, and its client asks for one all the same.
+        "aws_region": region or ("us-east-1" if endpoint else ""),
+        "allow_http": "true" if endpoint.startswith("http://") else "",
+    }
+    options |= {name.lower(): read_secret(name, given) or "" for name in _SECRETS}
+    return {name: value for name, value in options.items() if value}
+
+
+def _first(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
+    return next((given[name] for name in variables if given.get(name)), "")

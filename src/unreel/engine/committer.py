@@ -33,6 +33,13 @@ class Progress:
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    cost_usd: float | None = None
+    """What the rows cost; `None` as long as none of them tells, which is not 0."""
+
+    @property
+    def failed(self) -> int:
+        """Rows that are failures."""
+        return sum(self.failures.values())
 
 
 class Committer:
@@ -42,7 +49,7 @@ class Committer:
         table: Where the rows go. Rows whose `attempt` is above 1 replace, the others are added.
         pace: When to commit.
         on_commit: Told the keys of each commit, and the progress, after readers can see them.
-        observe: Told `written` and `committed` with a count of rows, from the committing thread.
+        observe: Told the steps of the table's writer, from the committing thread.
     """
 
     def __init__(
@@ -153,4 +160,7 @@ class Committer:
         reasons = [row["failure_reason"] for row in rows if row.get("failure_reason")]
         self.progress.failures.update(reasons)
         self.progress.done += len(rows) - len(reasons)
+        costs = [row["cost_usd"] for row in rows if row.get("cost_usd") is not None]
+        if costs:
+            self.progress.cost_usd = (self.progress.cost_usd or 0.0) + sum(costs)
         self._on_commit([row["key"] for row in rows], self.progress)

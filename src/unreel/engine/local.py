@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
@@ -82,11 +83,13 @@ class _Job:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         suspects: list[Row] = []
         async with AsyncExitStack() as stack:
+            # One thread of its own: among many, each would keep the memory of its largest look-up.
+            source = stack.enter_context(ThreadPoolExecutor(1, "source"))
             self._stations = [
                 await stack.enter_async_context(Station(stage)) for stage in self._stages
             ]
             async with asyncio.TaskGroup() as group:
-                while chunk := await asyncio.to_thread(self._pull):
+                while chunk := await self._loop.run_in_executor(source, self._pull):
                     for row in chunk:
                         await self._dispatch(row, group, suspects)
             if self._source_error is not None:

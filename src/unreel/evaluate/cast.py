@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.clip import Clip, Origin
 from unreel.core.errors import InvalidSettingError
@@ -17,11 +17,13 @@ from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.access import media_reader
 from unreel.reviewers.budget import Price, read_prices
 from unreel.reviewers.contract import Material, Reviewer
-from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner, endpoint_name
-from unreel.reviewers.fitting import Specimen
 from unreel.reviewers.providers import PROVIDERS, read_address
-from unreel.reviewers.retrying import Patience
 from unreel.reviewers.roster import REVIEWERS
+
+if TYPE_CHECKING:  # an endpoint's client and the learners each take a second to load
+    from unreel.reviewers.endpoint import Manner
+    from unreel.reviewers.fitting import Specimen
+    from unreel.reviewers.retrying import Patience
 
 FITTED: Final = ("metadata", "motion")
 """Floors that learn from the benchmark itself, without the creator of the clip they judge."""
@@ -64,6 +66,8 @@ def _same(reviewer: Reviewer) -> Reviewer:
 
 
 def _endpoint(recipe: Recipe) -> Cast:
+    from unreel.reviewers.endpoint import endpoint_name
+
     price = None
     if recipe.prices is not None:
         price = read_prices(Path(recipe.prices)).get(read_address(recipe.model).name)
@@ -74,11 +78,15 @@ def _endpoint(recipe: Recipe) -> Cast:
     return Cast(name=name, build=partial(_open_endpoint, recipe, price), price=price)
 
 
-def _manner(recipe: Recipe) -> Manner:
+def _manner(recipe: Recipe) -> "Manner":
+    from unreel.reviewers.endpoint import Manner
+
     return Manner(show=Material(recipe.show), max_tokens=recipe.max_tokens, family=recipe.family)
 
 
 def _open_endpoint(recipe: Recipe, price: Price | None) -> Reviewer:
+    from unreel.reviewers.endpoint import EndpointReviewer, Limits
+
     variable = PROVIDERS[read_address(recipe.model).provider].key_variable
     return EndpointReviewer(
         recipe.model,
@@ -95,8 +103,10 @@ def _open_endpoint(recipe: Recipe, price: Price | None) -> Reviewer:
     )
 
 
-def _patience(deadline_s: float) -> Patience:
+def _patience(deadline_s: float) -> "Patience":
     """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
+    from unreel.reviewers.retrying import Patience
+
     return Patience(
         deadline_s=deadline_s, attempt_s=deadline_s / 2, outage_s=min(60.0, deadline_s / 2)
     )
@@ -121,7 +131,9 @@ def _fitted(recipe: Recipe, access: Access, learn_from: Callable[[], Iterator[Le
 
 def _specimens(
     clips: Iterator[Learnable], access: Access, *, condition: Condition, wants: frozenset[Material]
-) -> Iterator[Specimen]:
+) -> Iterator["Specimen"]:
+    from unreel.reviewers.fitting import Specimen
+
     with media_reader(access.settings, trusted=access.trusted) as reader:
         for learnable in clips:
             found = learnable.clip

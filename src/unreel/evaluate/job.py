@@ -11,9 +11,9 @@ from typing import Any, Final
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidSettingError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.engine.access import Access
-from unreel.engine.committer import Progress
+from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
 from unreel.engine.place import Place
 from unreel.engine.run import Summary
@@ -21,8 +21,16 @@ from unreel.engine.run import run as run_stages
 from unreel.engine.table import Table
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
-from unreel.evaluate.questions import Planned, Scope, Unaskable, plan_questions
+from unreel.evaluate.counting import count_due
+from unreel.evaluate.questions import (
+    Planned,
+    Scope,
+    Unaskable,
+    plan_questions,
+    require_cleaned,
+)
 from unreel.evaluate.recipe import Recipe, check_recipe
+from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 
 RECIPE_FILE: Final = "recipe.json"
@@ -107,27 +115,45 @@ class Outcome:
     """The first of them."""
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     run: Run,
     *,
     engine: str = "local",
     retry_failed: Collection[str] = (),
+    pace: Pace | None = None,
+    on_due: Callable[[str, int], None] | None = None,
     on_step: Step = lambda _part, _progress: None,
+    observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> Outcome:
-    """Ask every question of the run that has no answer yet, and keep what comes back."""
+    """Ask every question of the run that has no answer yet, and keep what comes back.
+
+    `on_due` is told each part's name and how many rows it has to do, which costs a pass over the plan
+    before the first one. `pace` says when rows are committed; `observe` is told the steps of each
+    commit, by name and part (`answers-written`), for tests that kill a run.
+    """
     benchmark = run.benchmark()
-    left_out = _LeftOut()
+    require_cleaned(run.entries(benchmark), run.scope)
+    left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
+    if on_due is not None:
+        files = survey_rows(benchmark, run.entries(benchmark), cleaned=cleaned)
+        on_due("clips", count_due(files, run.clips, retry=retry_failed))
     surveyed = run_stages(
-        survey_rows(benchmark, run.entries(benchmark, left_out.reject)),
+        survey_rows(benchmark, run.entries(benchmark, left_out.reject), cleaned=cleaned),
         [SurveyStage(run.access)],
         table=run.clips,
         engine=engine,
         retry_failed=retry_failed,
         ledger=_ledger(run, "clips"),
+        pace=pace,
         on_progress=lambda progress: on_step("clips", progress),
+        observe=lambda step, rows: observe(f"clips-{step}", rows),
     )
     cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
     _keep_recipe(run, cast)
+    again = NEVER_PUT.union(retry_failed)
+    if on_due is not None:
+        keys = ({"key": p.question.key(cast.name)} for p in run.plan() if isinstance(p, Planned))
+        on_due("answers", count_due(keys, run.answers, retry=again))
     stage = ReviewStage(
         cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
     )
@@ -136,9 +162,11 @@ def evaluate(
         [stage],
         table=run.answers,
         engine=engine,
-        retry_failed=NEVER_PUT.union(retry_failed),
+        retry_failed=again,
         ledger=_ledger(run, "answers"),
+        pace=pace,
         on_progress=lambda progress: on_step("answers", progress),
+        observe=lambda step, rows: observe(f"answers-{step}", rows),
     )
     return Outcome(
         reviewer=cast.name,
@@ -191,9 +219,11 @@ class _LeftOut:
 
 def _learnables(run: Run) -> Iterator[Learnable]:
     benchmark = run.benchmark()
-    for entry, clip in Survey(run.clips).find(benchmark, run.entries(benchmark)):
-        if not isinstance(clip, Failure):
-            yield Learnable(clip, entry.origin, entry.group)
+    cleaned = run.scope.shows_cleaned
+    for found in Survey(run.clips).find_files(benchmark, run.entries(benchmark), cleaned=cleaned):
+        for clip in (found.clip, found.cleaned):
+            if isinstance(clip, SurveyedClip):
+                yield Learnable(clip, found.entry.origin, found.entry.group)
 
 
 def _keep_recipe(run: Run, cast: Cast) -> None:

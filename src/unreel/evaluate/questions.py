@@ -1,22 +1,22 @@
 """From the entries of a benchmark to questions: the same ones in the same order each time."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.pairing import pair_entries
 from unreel.benchmarks.truth import truths_of
-from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError
+from unreel.core.clip import ClipId, Origin
+from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.judgement import Label, Pair
+from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
 from unreel.evaluate.showing import SurveyedClip
-from unreel.evaluate.survey import Survey
-from unreel.protocols.preference.order import balance_order
+from unreel.evaluate.survey import Survey, Surveyed
 
 _UNKNOWN_US: Final = 1
 """Stands for the length of a clip that cannot be read: its rows are failures and use none."""
@@ -31,15 +31,19 @@ class Planned:
     question: Question
     clips: tuple[SurveyedClip, ...]
     truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
+    """Where the clips come from, in the order shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unaskable:
-    """A clip that cannot be read: every question about it is a failure."""
+    """A clip that cannot be read: its question under each of these conditions is a failure."""
 
     name: str
     subject: ClipId
+    conditions: tuple[Condition, ...]
     truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
     failure: Failure
 
 
@@ -52,21 +56,56 @@ class Scope:
     seed: int
     """Of the order in pairs."""
 
+    @property
+    def shows_cleaned(self) -> bool:
+        """Whether clips without their watermark are shown."""
+        return any(condition.watermark == "removed" for condition in self.conditions)
+
+
+Plan = Iterator[Planned | Unaskable | Rejected]
+
 
 def plan_questions(
     benchmark: Benchmark, entries: Iterable[Entry], *, survey: Survey, scope: Scope
-) -> Iterator[Planned | Unaskable | Rejected]:
-    """Every question about `entries`, the clips that cannot be read, and what has no truth."""
+) -> Plan:
+    """Every question about `entries`, the clips that cannot be read, and what has no truth.
+
+    A cell that cannot be measured stays empty: no question with sound about a clip that has none,
+    and none without its watermark about a clip that has no such copy.
+    """
+    surveyed = survey.find_files(benchmark, entries, cleaned=scope.shows_cleaned)
     if scope.instrument.protocol == "preference":
-        yield from _plan_pairs(benchmark, entries, survey=survey, scope=scope)
+        yield from _plan_pairs(surveyed, scope)
         return
-    for entry, clip in survey.find(benchmark, entries):
-        yield from _plan_clip(entry, clip, scope)
+    for found in surveyed:
+        yield from _plan_clip(found, scope)
 
 
-def _plan_clip(
-    entry: Entry, clip: SurveyedClip | Failure, scope: Scope
-) -> Iterator[Planned | Unaskable | Rejected]:
+def require_cleaned(entries: Iterable[Entry], scope: Scope) -> None:
+    """Refuse `watermark=removed` where no entry has a copy without its watermark."""
+    if scope.shows_cleaned and not any(entry.cleaned for entry in entries):
+        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
+        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _plan_clip(found: Surveyed, scope: Scope) -> Plan:
+    for shown, conditions in _by_file(found, scope):
+        yield from _plan_file(found.entry, shown, replace(scope, conditions=conditions))
+
+
+def _by_file(
+    found: Surveyed, scope: Scope
+) -> Iterator[tuple[SurveyedClip | Failure, tuple[Condition, ...]]]:
+    """What is shown of an entry, each file once with the conditions that show it."""
+    for mark in ("kept", "removed"):
+        conditions = tuple(c for c in scope.conditions if c.watermark == mark)
+        shown = found.under(conditions[0]) if conditions else None
+        if shown is not None:
+            yield shown, conditions
+
+
+def _plan_file(entry: Entry, clip: SurveyedClip | Failure, scope: Scope) -> Plan:
     length_us = _UNKNOWN_US
     if not isinstance(clip, Failure):
         length_us = to_us(clip.facts.video.duration_s)
@@ -76,49 +115,78 @@ def _plan_clip(
         yield Rejected(entry.name, str(error))
         return
     if isinstance(clip, Failure):
-        subject = ClipId(digest("entry", entry.name))
-        yield Unaskable(name=entry.name, subject=subject, truths=truths, failure=clip)
+        yield _unaskable(entry, clip, conditions=scope.conditions, truths=truths)
         return
     for condition in scope.conditions:
-        if condition.audio == "on" and not clip.facts.audio:
-            continue  # a cell that cannot be measured stays empty
-        question = Question(subject=clip.id, instrument=scope.instrument, condition=condition)
-        yield Planned(name=entry.name, question=question, clips=(clip,), truths=truths)
-
-
-def _plan_pairs(
-    benchmark: Benchmark, entries: Iterable[Entry], *, survey: Survey, scope: Scope
-) -> Iterator[Planned | Unaskable | Rejected]:
-    real: dict[str, SurveyedClip] = {}
-    generated: list[tuple[str, SurveyedClip]] = []
-    names: dict[ClipId, str] = {}
-    for entry, clip in survey.find(benchmark, entries):
-        if not entry.group:
-            yield Rejected(entry.name, "it belongs to no group, so nothing pairs with it")
-        elif isinstance(clip, Failure):
-            subject = ClipId(digest("entry", entry.name))
-            yield Unaskable(name=entry.name, subject=subject, truths=(), failure=clip)
-        else:
-            names[clip.id] = entry.name
-            if entry.label is Label.GENERATED:
-                generated.append((entry.group, clip))
-            else:
-                real.setdefault(entry.group, clip)
-    clips = {clip.id: clip for clip in [*real.values(), *(clip for _, clip in generated)]}
-    pairs = [(real[group].id, clip.id) for group, clip in generated if group in real]
-    for shown in balance_order(pairs, seed=scope.seed):
-        both = (clips[shown.pair.first], clips[shown.pair.second])
-        for condition in scope.conditions:
-            if condition.audio == "on" and not all(clip.facts.audio for clip in both):
-                continue
+        if condition.audio == "off" or clip.facts.audio:
+            question = Question(subject=clip.id, instrument=scope.instrument, condition=condition)
             yield Planned(
-                name=" | ".join(names[clip.id] for clip in both),
-                question=Question(
-                    subject=shown.pair, instrument=scope.instrument, condition=condition
-                ),
-                clips=both,
-                truths=(shown.real,),
+                name=entry.name,
+                question=question,
+                clips=(clip,),
+                truths=truths,
+                origins=(entry.origin,),
             )
+
+
+def _unaskable(
+    entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
+) -> Unaskable:
+    subject = ClipId(digest("entry", entry.name))
+    return Unaskable(
+        name=entry.name,
+        subject=subject,
+        conditions=conditions,
+        truths=truths,
+        origins=(entry.origin,),
+        failure=failure,
+    )
+
+
+def _plan_pairs(surveyed: Iterable[Surveyed], scope: Scope) -> Plan:
+    known: dict[ClipId, Surveyed] = {}
+    unaskable: list[Unaskable] = []
+
+    def readable() -> Iterator[tuple[Entry, ClipId]]:
+        for found in surveyed:
+            if isinstance(found.clip, Failure):
+                # A pair that cannot be shown is no question: nothing is scored for it.
+                gone = _unaskable(found.entry, found.clip, conditions=scope.conditions, truths=())
+                unaskable.append(gone)
+            else:
+                known.setdefault(found.clip.id, found)
+                yield found.entry, found.clip.id
+
+    for paired in pair_entries(readable(), seed=scope.seed):
+        if isinstance(paired, Rejected):
+            yield paired
+            continue
+        both = (known[paired.pair.first], known[paired.pair.second])
+        for condition in scope.conditions:
+            clips = _shown_together(both, condition)
+            if clips is not None:
+                subject = Pair(clips[0].id, clips[1].id)
+                yield Planned(
+                    name=paired.name,
+                    question=Question(
+                        subject=subject, instrument=scope.instrument, condition=condition
+                    ),
+                    clips=clips,
+                    truths=(paired.real,),
+                    origins=(paired.first.origin, paired.second.origin),
+                )
+    yield from unaskable
+
+
+def _shown_together(
+    both: tuple[Surveyed, Surveyed], condition: Condition
+) -> tuple[SurveyedClip, SurveyedClip] | None:
+    first, second = (found.under(condition) for found in both)
+    if not isinstance(first, SurveyedClip) or not isinstance(second, SurveyedClip):
+        return None
+    if condition.audio == "on" and not (first.facts.audio and second.facts.audio):
+        return None
+    return first, second
 
 
 def shown_ids(question: Question) -> tuple[ClipId, ...]:

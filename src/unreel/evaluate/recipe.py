@@ -4,14 +4,29 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
 from unreel.core.question import Condition
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol, protocol
+from unreel.reviewers.families import Switch, family_of, switch_thinking
+from unreel.reviewers.providers import read_address
+from unreel.reviewers.roster import REVIEWERS
+
+PAPER: Final = "paper"
+OFFLINE: Final = tuple(name for name in REVIEWERS.names() if name != "endpoint")
+"""Reviewers that need no server."""
 
 
 class Section(BaseModel):
@@ -27,12 +42,25 @@ class ConditionSection(Section):
     audio: Literal["off", "on"] = "off"
     watermark: Literal["kept", "removed"] = "kept"
     thinking: Literal["default", "off", "on"] = "default"
-    prompt: str = "paper"
+    prompt: str = PAPER
+
+    def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
+        """The same with the sampling plan's one spelling, and a prompt that suits `thinking`.
+
+        The paper's prompt may ask for thoughts: where none are wanted and no prompt is named, the
+        first variant that asks for none takes its place.
+        """
+        prompt = self.prompt
+        if "prompt" not in self.model_fields_set and self.thinking == "off":
+            silent = (name for name, p in instrument.prompts.items() if not p.asks_to_think)
+            prompt = next(silent, prompt)
+        instrument.prompt(prompt)
+        plan = str(parse_plan(self.sampling))
+        return ConditionSection(**(self.model_dump() | {"sampling": plan, "prompt": prompt}))
 
     def as_condition(self) -> Condition:
-        """The condition, with the sampling plan's one spelling."""
-        plan = str(parse_plan(self.sampling))
-        return Condition(**(self.model_dump() | {"sampling": plan}))
+        """The condition that a resolved section stands for."""
+        return Condition(**self.model_dump())
 
 
 class Recipe(Section):
@@ -61,14 +89,42 @@ class Recipe(Section):
     """A TOML file of prices, needed for a cap on cost."""
     seed: int = 0
 
+    @field_validator("model")
+    @classmethod
+    def _model_is_known(cls, model: str) -> str:
+        if "/" in model:
+            read_address(model)
+        elif model not in OFFLINE:
+            setting, problem = "model", f"no reviewer is named {model!r}"
+            remedy = (
+                f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(OFFLINE)}"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+        return model
+
+    @field_validator("condition")
+    @classmethod
+    def _resolve_conditions(
+        cls, sections: tuple[ConditionSection, ...], info: ValidationInfo
+    ) -> tuple[ConditionSection, ...]:
+        if "protocol" not in info.data:
+            return sections  # it is wrong itself, and said to be so
+        instrument = protocol(info.data["protocol"])
+        return tuple(section.resolved(instrument) for section in sections)
+
     @model_validator(mode="after")
-    def _conditions_are_possible(self) -> "Recipe":
+    def _thinking_can_be_carried_out(self) -> "Recipe":
         for section in self.condition:
-            self.instrument.prompt(section.prompt)
-            section.as_condition()
-            if section.watermark == "removed":
-                setting, problem = "watermark", "no clips with their watermark removed are known"
-                remedy = "Ask with watermark=kept; `unreel curate` will make the others"
+            if section.thinking == "default":
+                continue
+            asked = self.instrument.prompt(section.prompt).asks_to_think
+            problem = _thinking_problem(self, section.thinking, asked=asked)
+            if problem is not None:
+                setting = f"thinking={section.thinking} with prompt={section.prompt}"
+                remedy = (
+                    "Leave thinking at its default, name another prompt, or name the model's family "
+                    "in the recipe"
+                )
                 raise InvalidSettingError(setting, problem, remedy)
         return self
 
@@ -81,6 +137,16 @@ class Recipe(Section):
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions, each once."""
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
+
+
+def _thinking_problem(recipe: Recipe, thinking: Switch, *, asked: bool) -> str | None:
+    if recipe.model == "recorded":
+        return None  # whoever recorded the answers knows
+    if "/" not in recipe.model:
+        return f"{recipe.model} does not think" if thinking == "on" else None
+    family = family_of(read_address(recipe.model), recipe.family)
+    switched = switch_thinking(family, thinking, asked=asked)
+    return switched if isinstance(switched, str) else None
 
 
 def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> Recipe:
@@ -96,9 +162,23 @@ def check_recipe(values: Mapping[str, Any]) -> Recipe:
         return Recipe.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, UnreelError):
+            raise cause from error
         setting = ".".join(map(str, first["loc"])) or "recipe"
-        remedy = f"Known settings: {', '.join(Recipe.model_fields)}"
-        raise InvalidSettingError(setting, first["msg"].lower(), remedy) from error
+        problem, remedy = _explain(first["type"], first["msg"], setting)
+        raise InvalidSettingError(setting, problem, remedy) from error
+
+
+def _explain(kind: str, words: str, setting: str) -> tuple[str, str]:
+    """What is wrong and what to do, from the validator's kind of error and its words."""
+    if kind == "missing":
+        shown = setting.upper() if setting == "benchmark" else f"--{setting}"
+        return "not given", f"Type {shown}, or write {setting} = ... in a recipe"
+    if kind == "extra_forbidden":
+        section = ConditionSection if setting.startswith("condition.") else Recipe
+        return "no such setting", f"Use one of: {', '.join(section.model_fields)}"
+    return words[:1].lower() + words[1:], "Give a value that it takes"
 
 
 def _read(file: Path) -> dict[str, Any]:

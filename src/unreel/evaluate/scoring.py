@@ -1,21 +1,20 @@
 """From a run's stored answers to scorecards: nobody is asked again."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import ClipId
 from unreel.core.estimate import Scorecard
-from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.evaluate.job import Run
-from unreel.evaluate.questions import Planned, Unaskable
-from unreel.protocols.protocol import Mode, Reading, Row
-from unreel.protocols.space import BoxSpace, declare_space
+from unreel.evaluate.questions import Unaskable
+from unreel.evaluate.reading import planned_with_answers, read_answer
+from unreel.protocols.protocol import Mode, Row
 
 Rows = Sequence[Row[Any, Any]]
+_KINDS: Final = 1024
+"""Texts are all different: no more values than this are looked through for an equal one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,23 +34,21 @@ def score_run(
     `score_texts` may fill in how well the answers' words match the truth's: see
     `unreel.evaluate.texts`.
     """
-    stored = {row["key"]: row for row in run.answers.rows()} if run.answers.exists() else {}
-    reviewer = run.reviewer_name()
     rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
-    for planned in run.plan():
-        if isinstance(planned, Rejected):
-            continue  # it has no truth; `evaluate` tells of it
+    alike = _Alike()
+    for planned, answer in planned_with_answers(run):
         if isinstance(planned, Unaskable):
-            for scored in rows.values():
-                scored.extend(_failed(planned.subject, planned))
-            continue
-        condition = planned.question.condition
-        answer = stored.get(planned.question.key(reviewer))
-        if answer is None:
-            missing[condition] += 1
+            for condition in planned.conditions:
+                rows[condition].extend(_failed(planned.subject, planned))
+        elif answer is None:
+            missing[planned.question.condition] += 1
         else:
-            rows[condition].extend(_read(run, planned, answer, mode))
+            outcome = alike(read_answer(planned, answer, mode=mode))
+            rows[planned.question.condition].extend(
+                Row(subject=planned.question.subject, truth=alike(truth), outcome=outcome)
+                for truth in planned.truths
+            )
     score = run.recipe.instrument.score
     return tuple(
         ConditionScore(
@@ -68,24 +65,13 @@ def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
         yield Row(subject=subject, truth=truth, outcome=planned.failure)
 
 
-def _read(
-    run: Run, planned: Planned, answer: Mapping[str, Any], mode: Mode
-) -> Iterator[Row[Any, Any]]:
-    subject = planned.question.subject
-    outcome: Any
-    if answer["failure_reason"] is not None:
-        outcome = Failure(FailureReason(answer["failure_reason"]), answer["failure_detail"])
-    else:
-        prompt = planned.question.condition.prompt
-        reading = Reading(mode=mode, prompt=prompt, space=_space(planned, answer))
-        outcome = run.recipe.instrument.parse(answer["text"], reading)
-    for truth in planned.truths:
-        yield Row(subject=subject, truth=truth, outcome=outcome)
+class _Alike:
+    """Gives one object for equal ones: among a hundred thousand labels, few differ."""
 
+    def __init__(self) -> None:
+        self._kept: dict[Any, Any] = {}
 
-def _space(planned: Planned, answer: Mapping[str, Any]) -> BoxSpace | None:
-    if planned.question.instrument.protocol != "trace":
-        return None
-    video = planned.clips[0].facts.video
-    declared = json.loads(answer["notes"])["box_space"]
-    return declare_space(declared, width=video.width, height=video.height)
+    def __call__(self, value: Any) -> Any:
+        if len(self._kept) < _KINDS:
+            return self._kept.setdefault(value, value)
+        return self._kept.get(value, value)

@@ -10,10 +10,9 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader
 from unreel.media.sound import NoSound
+from unreel.protocols.showing import LONGEST_SIDE
 from unreel.reviewers.contract import Exhibit, Material, ShownFrame, WholeClip
 
-LONGEST_SIDE: Final = 1024
-"""Frames are scaled down to this before they are sent; models scale further on their own."""
 _MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
 
 

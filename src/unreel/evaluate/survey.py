@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
@@ -13,6 +14,7 @@ from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
+from unreel.core.question import Condition
 from unreel.engine.access import Access, file_mark, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.evaluate.showing import SurveyedClip
@@ -54,11 +56,26 @@ class SurveyStage(Stage):
         return {"resources": self.resources, "_access": self._access}
 
 
-def survey_rows(benchmark: Benchmark, entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row for each file, to be put through `SurveyStage`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """An entry with what was found at its file, and at that without its watermark if it has one."""
+
+    entry: Entry
+    clip: SurveyedClip | Failure
+    cleaned: SurveyedClip | Failure | None = None
+
+    def under(self, condition: Condition) -> SurveyedClip | Failure | None:
+        """What `condition` shows; None where there is nothing to show, so nothing to measure."""
+        return self.clip if condition.watermark == "kept" else self.cleaned
+
+
+def survey_rows(
+    benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool = False
+) -> Iterator[Row]:
+    """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     for entry in entries:
-        location = benchmark.find(entry)
-        yield {"key": file_mark(location), "name": entry.name, "location": location}
+        for location in _locations(benchmark, entry, cleaned=cleaned):
+            yield {"key": file_mark(location), "name": entry.name, "location": location}
 
 
 class Survey:
@@ -70,14 +87,29 @@ class Survey:
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
     ) -> Iterator[tuple[Entry, SurveyedClip | Failure]]:
-        """Each entry with what was found at its file, in order; many are looked up at once."""
+        """Each entry with what was found at its file, in order."""
+        for found in self.find_files(benchmark, entries, cleaned=False):
+            yield found.entry, found.clip
+
+    def find_files(
+        self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
+    ) -> Iterator[Surveyed]:
+        """Each entry with what was found at its files, in order; many are looked up at once."""
         source = iter(entries)
         while chunk := list(itertools.islice(source, _LOOK)):
-            locations = [benchmark.find(entry) for entry in chunk]
-            marks = [file_mark(location) for location in locations]
-            rows = {row["key"]: row for row in self._table.get(marks)}
-            for entry, location, mark in zip(chunk, locations, marks, strict=True):
-                yield entry, _found(location, rows.get(mark))
+            places = [_locations(benchmark, entry, cleaned=cleaned) for entry in chunk]
+            marks = {place: file_mark(place) for pair in places for place in pair}
+            rows = {row["key"]: row for row in self._table.get(list(marks.values()))}
+            found = {place: _found(place, rows.get(mark)) for place, mark in marks.items()}
+            for entry, (place, *second) in zip(chunk, places, strict=True):
+                yield Surveyed(
+                    entry=entry, clip=found[place], cleaned=found[second[0]] if second else None
+                )
+
+
+def _locations(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[str]:
+    second = benchmark.find_cleaned(entry) if cleaned else None
+    return [benchmark.find(entry)] if second is None else [benchmark.find(entry), second]
 
 
 def _found(location: str, row: Mapping[str, Any] | None) -> SurveyedClip | Failure:

@@ -82,8 +82,16 @@ def sum_percent(parts: Sequence[Part], *, clips: Sequence[str], seed: int) -> Me
 
 
 def _are_plain_shares(parts: Sequence[Part], clips: Sequence[str]) -> bool:
+    """Whether every row is a clip of its own that is right or wrong, and the same in all its parts."""
     alone = len(set(clips)) == len(clips)
-    return alone and all(set(part.values) <= {0, 1, None} for part in parts)
+    return (
+        alone
+        and all(set(part.values) <= {0, 1, None} for part in parts)
+        and all(
+            len({value for value in row if value is not None}) <= 1
+            for row in zip(*(part.values for part in parts), strict=True)
+        )
+    )
 
 
 def _strata(parts: Sequence[Part]) -> list[WeightedShare]:

@@ -21,6 +21,11 @@ Mode = Literal["strict", "lenient"]
 """`strict` reads the form that was asked for; `lenient` reads that, or else its usual variations."""
 
 
+def asks_to_think(prompt: str) -> bool:
+    """Whether the text asks for thoughts before the answer: all our prompts do it by this tag."""
+    return "<think>" in prompt
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """A text put to a reviewer. A changed word is a changed measurement: it needs a new version."""
@@ -30,6 +35,11 @@ class Prompt:
     """The paper that prints it, or the one that describes it."""
     wording: Literal["paper", "derived", "ours"] = "paper"
     """`paper`: quoted; `derived`: quoted with sentences left out or swapped; `ours`: described there."""
+
+    @property
+    def asks_to_think(self) -> bool:
+        """Whether it asks for thoughts before the answer."""
+        return asks_to_think(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

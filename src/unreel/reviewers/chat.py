@@ -3,16 +3,13 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import asks_to_think
+from unreel.protocols.showing import TimeFormat, mark_clip, mark_instant, shows_times
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.families import Family, TimeFormat
-
-_TIMED: Final = frozenset({"trace"})
-"""Instruments that ask for a time: their frames are shown with their instants."""
-_ORDINALS: Final = ("Video 1:", "Video 2:")
+from unreel.reviewers.families import Family, switch_thinking
 
 
 def build_body(
@@ -23,13 +20,14 @@ def build_body(
     if condition.audio == "on" and not family.audio:
         return _cannot(f"the {family.name} family takes no sound")
     if condition.thinking != "default":
-        if condition.thinking not in family.thinking:
-            return _cannot(f"the {family.name} family has no switch for thinking")
-        fields = {**fields, **family.thinking[condition.thinking]}
+        switched = switch_thinking(family, condition.thinking, asked=asks_to_think(sheet.prompt))
+        if isinstance(switched, str):
+            return _cannot(switched)
+        fields = {**fields, **switched}
     parts: list[bytes] = []
-    for exhibit, ordinal in zip(sheet.exhibits, _ORDINALS, strict=False):
+    for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
-            parts.append(_text(ordinal))
+            parts.append(_text(mark_clip(number)))
         shown = list(_show(exhibit, show=show, times=_times(sheet, family)))
         if not shown:
             return _cannot(f"no {show.value} of clip {exhibit.clip[:12]} came with the sheet")
@@ -45,7 +43,7 @@ def build_body(
 
 
 def _times(sheet: Sheet, family: Family) -> TimeFormat | None:
-    return family.times if sheet.instrument.protocol in _TIMED else None
+    return family.times if shows_times(sheet.instrument.protocol) else None
 
 
 def _show(exhibit: Exhibit, *, show: Material, times: TimeFormat | None) -> Iterator[bytes]:
@@ -55,15 +53,8 @@ def _show(exhibit: Exhibit, *, show: Material, times: TimeFormat | None) -> Iter
         return
     for frame in exhibit.frames:
         if times is not None:
-            yield _text(_instant(frame.at_s, times))
+            yield _text(mark_instant(frame.at_s, times))
         yield _url("image_url", "image/jpeg", frame.jpeg)
-
-
-def _instant(at_s: Fraction, times: TimeFormat) -> str:
-    if times == "seconds":
-        return f"{float(at_s):.2f} s"
-    minutes, seconds = divmod(float(at_s), 60)
-    return f"{int(minutes):02d}:{seconds:05.2f}"
 
 
 def _text(text: str) -> bytes:

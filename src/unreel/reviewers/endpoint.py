@@ -12,7 +12,7 @@ from unreel.reviewers.asking import Asker
 from unreel.reviewers.budget import Budget, Ledger, Price
 from unreel.reviewers.chat import build_body
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.families import Family, family, find_family
+from unreel.reviewers.families import Family, family_of
 from unreel.reviewers.pacing import Pace
 from unreel.reviewers.providers import PROVIDERS, Address, read_address
 from unreel.reviewers.retrying import Patience
@@ -82,7 +82,7 @@ class EndpointReviewer:
         seed: int = 0,
     ) -> None:
         address = read_address(model)
-        self._family = family(manner.family) if manner.family else find_family(address.model)
+        self._family = family_of(address, manner.family)
         _check_abilities(self._family, manner)
         self._show = manner.show
         self._fields = _request_fields(address, self._family, manner)

@@ -7,14 +7,16 @@ A model that no pattern matches is `unknown`: it gets frames and nothing that it
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from unreel.core.errors import UnknownNameError
+from unreel.protocols.showing import TimeFormat
+from unreel.reviewers.providers import Address
 
 BoxConvention = Literal["pixel", "unit", "permille", "model-input"]
-TimeFormat = Literal["seconds", "clock"]
 Switch = Literal["off", "on"]
 
 
@@ -57,7 +59,8 @@ class Family:
     thinking: Mapping[Switch, Mapping[str, Any]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    """Fields of the request that switch thinking; a switch that is absent does not exist."""
+    """Fields of the request that switch the model's own thinking: none where it is so by itself. A
+    switch that is absent does not exist, or nobody knows."""
 
     def box_space(self, width: int, height: int) -> str:
         """The space of the boxes for frames shown at that size, in the words of `declare_space`.
@@ -74,62 +77,141 @@ class Family:
                 return f"model-input {wide}x{high}"
 
 
-def _switch(name: str) -> Mapping[Switch, Mapping[str, Any]]:
+def _template(name: str) -> Mapping[Switch, Mapping[str, Any]]:
     return {
         "off": {"chat_template_kwargs": {name: False}},
         "on": {"chat_template_kwargs": {name: True}},
     }
 
 
+_NEVER: Final[Mapping[Switch, Mapping[str, Any]]] = {"off": {}}
+_ALWAYS: Final[Mapping[Switch, Mapping[str, Any]]] = {"on": {}}
+_EFFORT: Final[Mapping[Switch, Mapping[str, Any]]] = {
+    "on": {"reasoning_effort": "high"},
+    "off": {"reasoning_effort": "none"},
+}
+_EFFORT_ON: Final[Mapping[Switch, Mapping[str, Any]]] = {"on": _EFFORT["on"]}
+
+_OPENROUTER: Final[Mapping[Switch, Mapping[str, Any]]] = {
+    "on": {"reasoning": {"effort": "high"}},
+    "off": {"reasoning": {"effort": "none"}},
+}
+"""It has one field for all families, and translates."""
+
+_open = partial(Family, video=True, seeds=True)
+_qwen3 = partial(
+    _open,
+    boxes="permille",
+    resize=ResizeRule(multiple=32, min_pixels=4 * 32**2, max_pixels=16384 * 32**2),
+)
+_gemini = partial(Family, boxes="permille", times="clock", audio=True)
+
 # Patterns are tried in this order. Sources: the families' model cards and processors. Qwen2.5-VL
-# trains on absolute pixels of the resized frame, Qwen3-VL and Gemini on 0..1000.
+# trains on absolute pixels of the resized frame, Qwen3-VL and Gemini on 0..1000. Of thinking, only
+# what the makers document is declared: OpenAI takes `none` from gpt-5.1 on, Google from 2.5 Flash
+# but never for Pro or Gemini 3; Qwen3-VL comes as checkpoints that think or do not, and its hosted
+# `plus` and `flash` switch.
 FAMILIES: Final = (
-    Family(
-        name="qwen3-vl",
-        pattern=r"qwen-?3(\.\d+)?-?(vl|omni)",
-        boxes="permille",
-        resize=ResizeRule(multiple=32, min_pixels=4 * 32**2, max_pixels=16384 * 32**2),
-        video=True,
-        seeds=True,
+    _qwen3(
+        name="qwen3-vl-hosted",
+        pattern=r"qwen-?3(\.\d+)?-?vl-(plus|flash)",
+        thinking={"on": {"enable_thinking": True}, "off": {"enable_thinking": False}},
     ),
-    Family(
+    _qwen3(
+        name="qwen3-vl-thinking",
+        pattern=r"qwen-?3(\.\d+)?-?(vl|omni).*thinking",
+        thinking=_ALWAYS,
+    ),
+    _qwen3(name="qwen3-vl", pattern=r"qwen-?3(\.\d+)?-?(vl|omni)", thinking=_NEVER),
+    _open(
         name="qwen2.5-vl",
         pattern=r"qwen-?2(\.5|_5)?-?(vl|omni)",
         boxes="model-input",
         resize=ResizeRule(multiple=28, min_pixels=4 * 28**2, max_pixels=16384 * 28**2),
-        video=True,
-        seeds=True,
+        thinking=_NEVER,
     ),
-    Family(name="videollama3", pattern=r"video-?llama-?3", boxes="pixel", video=True, seeds=True),
-    Family(
-        name="internvl",
-        pattern=r"intern-?(vl|s1)",
+    _open(name="videollama3", pattern=r"video-?llama-?3", boxes="pixel", thinking=_NEVER),
+    _open(
+        name="intern-s1",
+        pattern=r"intern-?s1",
         boxes="permille",
-        video=True,
-        seeds=True,
+        thinking=_template("enable_thinking"),
     ),
-    Family(
+    # It thinks only under a system prompt of its makers, which is never sent here.
+    _open(name="internvl", pattern=r"intern-?vl", boxes="permille", thinking=_NEVER),
+    _open(
+        name="glm-v-thinking",
+        pattern=r"glm-?4(\.\d+)?v.*thinking",
+        boxes="permille",
+        thinking=_ALWAYS,
+    ),
+    _open(
         name="glm-v",
         pattern=r"glm-?4(\.\d+)?v",
         boxes="permille",
-        video=True,
-        seeds=True,
-        thinking=_switch("enable_thinking"),
+        thinking=_template("enable_thinking"),
     ),
-    Family(name="gemini", pattern=r"gemini", boxes="permille", times="clock", audio=True),
+    _gemini(name="gemini-flash", pattern=r"gemini-2\.5-flash", thinking=_EFFORT),
+    _gemini(name="gemini-plain", pattern=r"gemini-(1|2\.0)", thinking=_NEVER),
+    _gemini(name="gemini", pattern=r"gemini", thinking=_EFFORT_ON),
     Family(name="gemma", pattern=r"gemma", boxes="permille", seeds=True),
-    Family(name="claude", pattern=r"claude", boxes="pixel"),
-    Family(name="openai-audio", pattern=r"gpt-.*audio", boxes="pixel", audio=True, seeds=True),
+    Family(name="claude", pattern=r"claude", boxes="pixel", thinking=_OPENROUTER),
+    Family(
+        name="openai-audio",
+        pattern=r"gpt-.*audio",
+        boxes="pixel",
+        audio=True,
+        seeds=True,
+        thinking=_NEVER,
+    ),
+    Family(
+        name="openai-switch",
+        pattern=r"(^|/)gpt-5\.\d(?!.*(codex|chat|pro))",
+        boxes="pixel",
+        temperature=False,
+        thinking=_EFFORT,
+    ),
     Family(
         name="openai-reasoning",
         pattern=r"(^|/)(o\d|gpt-[5-9])",
         boxes="pixel",
         temperature=False,
-        thinking={"on": {"reasoning_effort": "high"}, "off": {"reasoning_effort": "none"}},
+        thinking=_EFFORT_ON,
     ),
-    Family(name="openai", pattern=r"(^|/)(gpt|chatgpt)-", boxes="pixel", seeds=True),
+    Family(
+        name="openai", pattern=r"(^|/)(gpt|chatgpt)-", boxes="pixel", seeds=True, thinking=_NEVER
+    ),
     Family(name="unknown", pattern="", boxes="pixel"),
 )
+
+
+def family_of(address: Address, named: str | None = None) -> Family:
+    """The family of a model at its server, in the words that the server takes.
+
+    `named` goes before what the model's name tells.
+    """
+    found = find_family(address.model) if named is None else family(named)
+    if address.provider != "openrouter":
+        return found
+    spoken = {
+        switch: _OPENROUTER[switch] if said else said for switch, said in found.thinking.items()
+    }
+    return replace(found, thinking=spoken)
+
+
+def switch_thinking(family: Family, thinking: Switch, *, asked: bool) -> Mapping[str, Any] | str:
+    """The fields of a request that carry out `thinking`, or why they cannot.
+
+    `asked` says whether the prompt asks for thoughts. Such a prompt makes every model think aloud,
+    so it needs no switch, and it contradicts `off`.
+    """
+    if thinking == "off" and asked:
+        return "the prompt asks for thoughts, so thinking cannot be off"
+    if thinking in family.thinking:
+        return family.thinking[thinking]
+    if asked:
+        return {}
+    return f"the {family.name} family has no way to switch thinking {thinking}"
 
 
 def find_family(model: str) -> Family:

@@ -1,11 +1,15 @@
 """Answers given before, replayed: for demonstrations, tests and re-runs without a server."""
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import UnreadableSourceError
@@ -18,6 +22,14 @@ _FORM: Final = (
 )
 
 
+class Outcomes(Protocol):
+    """What was recorded, by handle: a dict, or a file that is looked into."""
+
+    def get(self, handle: str, /) -> Reply | Failure | None:
+        """The outcome under `handle`, `None` when there is none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedReviewer:
     """Replays outcomes by question key, else by the clip's id or file name.
@@ -26,7 +38,7 @@ class RecordedReviewer:
     """
 
     name: str
-    outcomes: Mapping[str, Reply | Failure] = field(repr=False)
+    outcomes: Outcomes = field(repr=False)
     declared_space: str = "pixel"
     """The space of the boxes in the recorded texts."""
 
@@ -39,8 +51,9 @@ class RecordedReviewer:
 
     async def answer(self, sheet: Sheet) -> Reply | Failure:
         for handle in _handles(sheet):
-            if handle in self.outcomes:
-                return self.outcomes[handle]
+            found = self.outcomes.get(handle)
+            if found is not None:
+                return found
         shown = " and ".join(_file_name(exhibit) for exhibit in sheet.exhibits)
         return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {shown}")
 
@@ -48,13 +61,69 @@ class RecordedReviewer:
         """Nothing to close."""
 
 
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A JSONL file of outcomes; memory holds 16 bytes for a line, answers stay in the file.
+
+    Where a handle is in the file twice, its last line counts.
+    """
+
+    path: Path
+    _marks: NDArray[np.uint64]
+    """A digest of each handle, sorted."""
+    _offsets: NDArray[np.uint64]
+    """Where in the file the line of each mark begins."""
+
+    def get(self, handle: str, /) -> Reply | Failure | None:
+        """The outcome under `handle`, read from the file now; `None` when there is none."""
+        mark = np.uint64(_mark(handle))
+        first = int(np.searchsorted(self._marks, mark, side="left"))
+        last = int(np.searchsorted(self._marks, mark, side="right"))
+        for place in range(last - 1, first - 1, -1):
+            try:
+                found, outcome = self._read_at(int(self._offsets[place]))
+            except (OSError, ValueError, LookupError, TypeError) as error:
+                detail = f"{self.path.name} changed while its answers were replayed ({error})"
+                return Failure(FailureReason.NOT_RECORDED, detail)
+            if found == handle:
+                return outcome
+        return None
+
+    def _read_at(self, offset: int) -> tuple[str, Reply | Failure]:
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            return _read_line(json.loads(file.readline()))
+
+
 def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     """The recorded reviewer in a JSONL file; a line that cannot be read is an error with its number."""
+    marks, offsets = array("Q"), array("Q")
     try:
-        with path.open(encoding="utf-8") as lines:
-            return RecordedReviewer(name, dict(_read_lines(path, lines)))
-    except (OSError, UnicodeDecodeError) as error:
+        for offset, handle in _index(path):
+            marks.append(_mark(handle))
+            offsets.append(offset)
+    except OSError as error:
+        if isinstance(error, UnreadableSourceError):
+            raise
         raise UnreadableSourceError(str(path), f"cannot be read ({error})", _FORM) from error
+    unsorted = np.frombuffer(marks, dtype=np.uint64) if marks else np.empty(0, np.uint64)
+    order = np.argsort(unsorted, kind="stable")
+    places = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
+    return RecordedReviewer(name, Recording(path, unsorted[order], places[order]))
+
+
+def _index(path: Path) -> Iterator[tuple[int, str]]:
+    """Where each line begins, and its handle; every line is read once, so that errors come early."""
+    offset = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield offset, _read_line(json.loads(line))[0]
+                except (ValueError, LookupError, TypeError) as error:
+                    problem = f"line {number} holds no recorded answer ({error})"
+                    raise UnreadableSourceError(str(path), problem, _FORM) from error
+            offset += len(line)
 
 
 def _handles(sheet: Sheet) -> Iterator[str]:
@@ -67,15 +136,8 @@ def _file_name(exhibit: Exhibit) -> str:
     return PurePosixPath(exhibit.location).name
 
 
-def _read_lines(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Reply | Failure]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield _read_line(json.loads(line))
-        except (ValueError, LookupError, TypeError) as error:
-            problem = f"line {number} holds no recorded answer ({error})"
-            raise UnreadableSourceError(str(path), problem, _FORM) from error
+def _mark(handle: str) -> int:
+    return int.from_bytes(blake2b(handle.encode(), digest_size=8).digest(), "big")
 
 
 def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
@@ -87,5 +149,7 @@ def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
         usage = Usage(
             input_tokens=int(row["input_tokens"]), output_tokens=int(row["output_tokens"])
         )
-    text = sys.intern(row["text"])  # a hundred thousand answers have few different texts
-    return handle, Reply(text=text, latency_us=row.get("latency_us"), usage=usage)
+    if not isinstance(row["text"], str):
+        msg = "its text is no string"
+        raise TypeError(msg)
+    return handle, Reply(text=row["text"], latency_us=row.get("latency_us"), usage=usage)

@@ -118,9 +118,9 @@ def reading_of(recipe: Recipe, item: Item) -> Reading:
     return Reading(mode=recipe.mode, prompt=recipe.prompt, space=space)
 
 
-def write_truths(recipe: Recipe, truths: tuple[Any, ...]) -> str:
+def write_truths(protocol: str, truths: tuple[Any, ...]) -> str:
     """`truths` as JSON."""
-    return _TRUTHS[recipe.protocol].dump_json(truths).decode()
+    return _TRUTHS[protocol].dump_json(truths).decode()
 
 
 def read_truths(recipe: Recipe, item: Item) -> tuple[Any, ...]:

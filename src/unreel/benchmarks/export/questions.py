@@ -1,21 +1,26 @@
 """From the entries of a benchmark to the questions of one protocol."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.export.item import Item, Recipe, write_truths
-from unreel.benchmarks.export.pairs import Question, ask_pairs, file_of
 from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.pairing import PairedEntries, pair_entries
 from unreel.benchmarks.truth import truths_of
+from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
 from unreel.core.span import to_us
+from unreel.core.verdict import Position
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import parse_plan
+
+Question = Item | Rejected
 
 
 def ask_about(benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader) -> Iterator[Question]:
@@ -29,7 +34,7 @@ def ask_about(benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader) -> I
         parse_plan(recipe.sampling)
     rows = (row for row in benchmark if _is_asked(row, recipe))
     if recipe.protocol == "preference":
-        yield from ask_pairs(rows, recipe, root=benchmark.root)
+        yield from _ask_pairs(rows, recipe, benchmark.root)
         return
     for row in rows:
         yield row if isinstance(row, Rejected) else _ask(row, recipe, benchmark.root, reader)
@@ -39,8 +44,44 @@ def _is_asked(row: Row, recipe: Recipe) -> bool:
     return isinstance(row, Rejected) or recipe.split in {None, row.split}
 
 
+def _file_of(entry: Entry, root: Path) -> Path | Rejected:
+    """The file of `entry`, which must lie on this machine: the other tools take paths."""
+    if is_url(entry.location):
+        return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
+    path = root / entry.location
+    return path if path.is_file() else Rejected(entry.name, f"no file at {entry.location}")
+
+
+def _ask_pairs(rows: Iterable[Row], recipe: Recipe, root: Path) -> Iterator[Question]:
+    unusable: list[Rejected] = []
+    for paired in pair_entries(_known(rows, root, unusable), seed=recipe.seed):
+        yield paired if isinstance(paired, Rejected) else _pair_item(paired, recipe)
+    yield from unusable
+
+
+def _known(
+    rows: Iterable[Row], root: Path, unusable: list[Rejected]
+) -> Iterator[tuple[Entry, ClipId]]:
+    for row in rows:
+        path = row if isinstance(row, Rejected) else _file_of(row, root)
+        if isinstance(row, Entry) and isinstance(path, Path):
+            yield row, clip_id(path)
+        elif isinstance(path, Rejected):
+            unusable.append(path)
+
+
+def _pair_item(paired: PairedEntries, recipe: Recipe) -> Item:
+    return Item(
+        id=paired.name,
+        clips=f"{paired.pair.first} {paired.pair.second}",
+        videos=json.dumps([paired.first.location, paired.second.location]),
+        answer="1" if paired.real is Position.FIRST else "2",
+        truth=write_truths(recipe.protocol, (paired.real,)),
+    )
+
+
 def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Question:
-    path = file_of(entry, root)
+    path = _file_of(entry, root)
     if isinstance(path, Rejected):
         return path
     width = height = duration_us = 0
@@ -55,7 +96,7 @@ def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Quest
         clips=clip_id(path),
         videos=json.dumps([entry.location]),
         answer=_readable(entry, recipe),
-        truth=write_truths(recipe, truths),
+        truth=write_truths(recipe.protocol, truths),
         width=width,
         height=height,
     )

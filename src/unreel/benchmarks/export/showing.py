@@ -1,19 +1,14 @@
 """What a reviewer is shown for one question: frames at recorded instants, or the whole file."""
 
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks.export.item import Item, Recipe
 from unreel.core.failure import Failure
 from unreel.media.reader import MediaReader, SampledFrame
+from unreel.protocols.showing import LONGEST_SIDE, mark_clip, mark_instant, shows_times
 
 Part = str | SampledFrame | Path
 """A text, a frame, or a whole file."""
-
-LONGEST_SIDE: Final = 1024
-"""Frames are scaled down to this, as `unreel eval` does."""
-_TIMED: Final = frozenset({"trace"})
-"""Protocols that ask for a time: their frames are shown with their instants, as `unreel eval` does."""
 
 
 def show(recipe: Recipe, item: Item, *, media: Path, reader: MediaReader) -> list[Part] | Failure:
@@ -22,7 +17,7 @@ def show(recipe: Recipe, item: Item, *, media: Path, reader: MediaReader) -> lis
     places = item.places
     for number, place in enumerate(places, start=1):
         if len(places) > 1:
-            parts.append(f"Video {number}:")
+            parts.append(mark_clip(number))
         path = media / place
         if recipe.sampling is None:
             parts.append(path)
@@ -31,7 +26,7 @@ def show(recipe: Recipe, item: Item, *, media: Path, reader: MediaReader) -> lis
         if isinstance(sampled, Failure):
             return sampled
         for frame in sampled.frames:
-            if recipe.protocol in _TIMED:
-                parts.append(f"{float(frame.at_s):.2f} s")
+            if shows_times(recipe.protocol):
+                parts.append(mark_instant(frame.at_s))
             parts.append(frame)
     return parts

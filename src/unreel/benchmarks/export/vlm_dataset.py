@@ -9,6 +9,7 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
+from unreel.protocols.showing import mark_clip
 
 SCORES: Final = "_unreel.json"
 """Ending of the file of figures that is written beside the predictions."""
@@ -48,7 +49,7 @@ class VlmDataset:
         places = item_of(row).places
         for number, place in enumerate(places, start=1):
             if len(places) > 1:
-                yield {"type": "text", "value": f"Video {number}:"}
+                yield {"type": "text", "value": mark_clip(number)}
             yield {"type": "video", "value": str(self.media / place)}
 
     def _frames(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:

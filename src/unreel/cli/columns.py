@@ -1,0 +1,31 @@
+"""Which column of a table holds what, as it is typed: `--map`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from unreel.core.errors import InvalidSettingError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def map_option(command: F) -> F:
+    """Add `--map` to a command that reads a benchmark; it arrives as `mapping`."""
+    return click.option(
+        "--map",
+        "mapping",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Column of the benchmark's table that holds a field, for example label=kind. Repeatable.",
+    )(command)
+
+
+def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
+    """Field to column."""
+    parts = {pair: pair.partition("=") for pair in pairs}
+    for pair, (field, _, column) in parts.items():
+        if not (field and column):
+            option, remedy = "--map", "Write FIELD=COLUMN, for example label=kind"
+            raise InvalidSettingError(option, f"cannot use {pair!r}", remedy)
+    return {field: column for field, _, column in parts.values()}

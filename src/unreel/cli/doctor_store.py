@@ -1,0 +1,11 @@
+"""`unreel doctor --store`: an object store, tried."""
+
+from collections.abc import Mapping
+
+from unreel.engine.place import require_conditional_puts
+from unreel.evaluate.whereabouts import find_place
+
+
+def try_place(named: str, storage: Mapping[str, str]) -> None:
+    """Raise where tables cannot be kept at the place that was named."""
+    require_conditional_puts(find_place(named, storage))

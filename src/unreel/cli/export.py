@@ -1,0 +1,159 @@
+"""`unreel export`: a benchmark for other evaluation kits, or a run as rows."""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import click
+
+from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.registry import Lazy, Registry
+from unreel.core.settings import read_settings
+from unreel.protocols.protocol import Mode
+
+if TYPE_CHECKING:
+    from unreel.benchmarks.export.writing import Exported
+
+KITS: Final = Registry(
+    "kit",
+    {
+        "lmms-eval": Lazy("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
+        "vlmevalkit": Lazy("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
+    },
+)
+ROWS: Final = ("jsonl", "parquet")
+_WHOLE: Final = "whole"
+
+
+@click.command()
+@click.argument("source")
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    type=click.Choice([*KITS.names(), *ROWS]),
+    help="A kit, for a benchmark; jsonl or parquet, for a run.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="New folder for a kit, new file for rows.",
+)
+@click.option(
+    "--parser",
+    type=click.Choice(get_args(Mode)),
+    default="strict",
+    show_default=True,
+    help="Read the form that was asked for, or also its usual variations.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(["trace", "realism", "reality", "preference"]),
+    help="Benchmark: what is asked.",
+)
+@click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
+@click.option(
+    "--box-space",
+    metavar="SPACE",
+    help="Benchmark, trace: what the model's boxes count in: pixel, unit, permille or "
+    "'model-input WxH'.",
+)
+@click.option(
+    "--sampling",
+    metavar="PLAN",
+    help=f"Benchmark: the frames shown, see `unreel frames`; `{_WHOLE}` hands over the files.  "
+    "[default: uniform-8]",
+)
+@click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
+@click.option("--layout", help="Benchmark: how it lies on disk, where it could be several.")
+@map_option
+@click.option("--split", help="Benchmark: this split alone.")
+@click.option("--seed", type=int, help="Benchmark: of the order in pairs and the intervals.")
+@trusted_option
+@json_option
+def export(  # noqa: PLR0913  one parameter for each option
+    *,
+    source: str,
+    form: str,
+    out: Path,
+    parser: Mode,
+    mapping: tuple[str, ...],
+    trusted: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Take SOURCE to another tool.
+
+    A benchmark becomes a task of lmms-eval or VLMEvalKit that asks with unreel's prompts and scores
+    with unreel's scorers; it needs --protocol. A run of `unreel eval`, a folder or
+    s3://bucket/prefix, becomes one row for each question.
+
+    Ends with status 1 when rows of the benchmark could not be exported.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if form in ROWS:
+        if given or mapping:
+            option = f"--{next(iter(given), 'map').replace('_', '-')}"
+            remedy = "A run knows what it asked: leave it out, or export a benchmark with --to KIT"
+            raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
+        write_rows = Lazy("unreel.cli.export_run:write_rows", extra="eval").load()
+        write_rows(source, out, form=form, mode=parser, as_json=as_json)
+        return
+    if "protocol" not in given:
+        option, remedy = "--protocol", "Say what is asked: trace, realism, reality or preference"
+        raise InvalidSettingError(option, f"--to {form} needs it", remedy)
+    exported = _export_kit(
+        source, out, form=form, settings=given | {"mode": parser}, mapping=mapping, trusted=trusted
+    )
+    _tell(exported, form, as_json=as_json)
+    sys.exit(1 if exported.n_rejected else 0)
+
+
+def _export_kit(
+    source: str,
+    out: Path,
+    *,
+    form: str,
+    settings: dict[str, Any],
+    mapping: tuple[str, ...],
+    trusted: bool,
+) -> "Exported":
+    from unreel.benchmarks.export.item import Recipe
+    from unreel.benchmarks.opening import open_benchmark
+    from unreel.media.access import media_reader
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    if "://" in source:
+        remedy = "Copy the benchmark to a folder first: the kits open clips by path"
+        raise UnreadableSourceError(source, "not a folder of this machine", remedy)
+    layout = settings.pop("layout", None)
+    if settings.get("sampling") == _WHOLE:
+        settings["sampling"] = None
+    name = settings.pop("name", None) or _task_name(source, settings["protocol"])
+    recipe = Recipe(name=name, **settings)
+    benchmark = open_benchmark(Path(source), layout, mapping=read_mapping(mapping) or None)
+    with media_reader(read_settings(), trusted=trusted) as reader:
+        exported: Exported = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
+    return exported
+
+
+def _task_name(source: str, protocol: str) -> str:
+    path = Path(source).resolve()
+    stem = path.name if path.is_dir() else path.stem
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", f"{stem}-{protocol}").strip("-_") or protocol
+
+
+def _tell(exported: "Exported", form: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(exported)
+        return
+    say(f"{exported.n_questions} questions for {form} in {exported.folder}")
+    if exported.n_rejected:
+        first = exported.rejected[0]
+        say(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
+    say("docs/ecosystem.md tells how to run it")

@@ -1,0 +1,108 @@
+"""How far a run is: one rewritten line on a terminal, a line now and then elsewhere."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.cli.output import say
+
+if TYPE_CHECKING:
+    from unreel.engine.committer import Progress
+
+PIPE_PAUSE_S: Final = 10.0
+"""Off a terminal, lines come no closer than this: a log is read later."""
+_CAUSES: Final = 3
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3600
+
+
+class Meter:
+    """Told of each commit, it tells the person. Use it with `with`; it writes to stderr alone.
+
+    Args:
+        clock: seconds that only grow.
+        terminal: whether one line is rewritten; found out by itself.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, terminal: bool | None = None
+    ) -> None:
+        self._clock, self._terminal = clock, terminal
+        self._part = ""
+        self._due: int | None = None
+        self.cost_usd: float | None = None
+        """What the rows so far cost; `None` where no price is known."""
+        self._began_s = clock()
+        self._told_s: float | None = None
+        self._open = ExitStack()
+        self._live: Any = None
+
+    def __enter__(self) -> "Meter":
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True)
+        if console.is_terminal if self._terminal is None else self._terminal:
+            live = Live(console=console, transient=True, auto_refresh=False)
+            self._live = self._open.enter_context(live)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def expect(self, part: str, due: int) -> None:
+        """A part begins, with so many rows to come."""
+        self._part, self._due, self._began_s = part, due, self._clock()
+
+    def step(self, part: str, progress: "Progress") -> None:
+        """Rows of a part were committed."""
+        if part != self._part:
+            self._part, self._due = part, None
+        if progress.cost_usd is not None:
+            self.cost_usd = progress.cost_usd
+        now_s = self._clock()
+        line = describe(part, progress, due=self._due, seconds=now_s - self._began_s)
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+        elif self._told_s is None or now_s - self._told_s >= PIPE_PAUSE_S:
+            self._told_s = now_s
+            say(line)
+
+
+def describe(part: str, progress: "Progress", *, due: int | None, seconds: float) -> str:
+    """One line: done of due, rate, remaining time, money, and failures by cause."""
+    n = progress.done + progress.failed
+    rate = n / seconds if seconds > 0 else 0.0
+    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}"), f"{rate:.1f}/s"]
+    if due is not None and rate > 0 and due > n:
+        told.append(f"{spell_time((due - n) / rate)} left")
+    if progress.cost_usd is not None:
+        told.append(spell_cost(progress.cost_usd))
+    if progress.failed:
+        causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
+        told.append(f"{progress.failed:,} failed ({', '.join(causes)})")
+    return ", ".join(told)
+
+
+def spell_time(seconds: float) -> str:
+    """`8 s`, `4 min 10 s` or `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    if whole < _HOUR_S:
+        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S:02d} s"
+    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S:02d} min"
+
+
+def spell_cost(cost_usd: float) -> str:
+    """Dollars with cents, and with more places where cents would say nothing."""
+    return f"{cost_usd:,.2f} USD" if cost_usd >= 1 else f"{cost_usd:.4f} USD"

@@ -1,0 +1,53 @@
+"""What a stored answer says, read again each time: nobody is asked."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.verdict import Verdict
+from unreel.evaluate.job import Run
+from unreel.evaluate.questions import Planned, Unaskable
+from unreel.protocols.protocol import Mode, Reading, protocol
+from unreel.protocols.space import BoxSpace, declare_space
+
+_LOOK: Final = 1024
+
+
+def planned_with_answers(
+    run: Run,
+) -> Iterator[tuple[Planned | Unaskable, Mapping[str, Any] | None]]:
+    """What was planned, each question with its stored answer; texts are let go a chunk at a time.
+
+    Raises:
+        UnreadableSourceError: The table holds a key twice.
+    """
+    run.answers.check()
+    reviewer = run.reviewer_name()
+    # What has no truth is left out here; `evaluate` tells of it.
+    plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
+    while chunk := list(itertools.islice(plan, _LOOK)):
+        keys = [one.question.key(reviewer) if isinstance(one, Planned) else "" for one in chunk]
+        stored = {row["key"]: row for row in run.answers.get([key for key in keys if key])}
+        for planned, key in zip(chunk, keys, strict=True):
+            yield planned, stored.get(key)
+
+
+def read_answer(planned: Planned, answer: Mapping[str, Any], *, mode: Mode) -> Verdict | Failure:
+    """The verdict in the row that answers `planned`, or the failure that it is."""
+    if answer["failure_reason"] is not None:
+        return Failure(FailureReason(answer["failure_reason"]), answer["failure_detail"])
+    question = planned.question
+    reading = Reading(mode=mode, prompt=question.condition.prompt, space=_space(planned, answer))
+    said: Verdict = protocol(question.instrument.protocol).parse(answer["text"], reading)
+    return said
+
+
+def _space(planned: Planned, answer: Mapping[str, Any]) -> BoxSpace | None:
+    if planned.question.instrument.protocol != "trace":
+        return None
+    video = planned.clips[0].facts.video
+    declared = json.loads(answer["notes"])["box_space"]
+    return declare_space(declared, width=video.width, height=video.height)

@@ -1,0 +1,96 @@
+"""A review without a model: a clip that the package draws, a fault put into it, and recorded answers.
+
+The answers were written by hand for this clip; no model was asked. They show what a review looks like,
+not how good anybody is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.trace import Trace
+from unreel.evaluate.cast import Cast
+from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+
+NOTE: Final = (
+    "A sample: the clip was drawn by unreel with one fault put in, and the answers are recorded. They were "
+    "written by hand; no model was asked."
+)
+FILE: Final = "sample.mp4"
+RECIPE: Final = ClipRecipe(
+    scene="street", flawed=True, width=640, height=360, n_frames=120, gop=24, seed=4
+)
+
+_ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "recorded:attentive": {
+        "trace": (
+            "FAKE\n<coordinates>[308, 272, 384, 346]</coordinates>\n<start_time>3.0</start_time>\n"
+            "<explanation>The front wheel of the red car comes off and floats up beside it, while the "
+            "car drives on as if nothing had happened.</explanation>"
+        ),
+        "realism": (
+            "<think>Problem Description: A wheel leaves the red car and rises into the air; the car "
+            "neither sinks nor slows down.\nStandard Adherence: A significant error that occupies the "
+            "second half of the video.</think>\n<answer>2</answer>"
+        ),
+        "reality": "<think>The wheel floats.</think>\n<answer>0</answer>",
+    },
+    "recorded:hasty": {
+        "trace": "REAL",
+        "realism": (
+            "<think>Problem Description: The light on the cars is a little flat.\nStandard Adherence: "
+            "Only one minor error; the street is natural.</think>\n<answer>4</answer>"
+        ),
+        "reality": "<answer>1</answer>",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleReviewer:
+    """Replays the texts that were written for the sample, by instrument."""
+
+    name: str
+    texts: Mapping[str, str] = field(repr=False)
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return frozenset({Material.FRAMES})
+
+    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  written for this clip alone
+        return "pixel"
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        text = self.texts.get(sheet.instrument.protocol)
+        if text is None:
+            detail = f"the sample holds no answer to {sheet.instrument}"
+            return Failure(FailureReason.NOT_RECORDED, detail)
+        return Reply(text=text)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def sample_casts() -> tuple[Cast, ...]:
+    """The sample's two reviewers: one that sees the fault, and one that does not."""
+    return tuple(
+        Cast(name=name, build=partial(SampleReviewer, name, texts))
+        for name, texts in _ANSWERS.items()
+    )
+
+
+def write_sample(folder: Path) -> Path:
+    """Draw the sample's clip into `folder`."""
+    path = folder / FILE
+    path.write_bytes(synthesise(RECIPE))
+    return path
+
+
+def sample_truth() -> tuple[Trace, ...]:
+    """The fault that was put in, exactly."""
+    return (planted_trace(RECIPE),)

@@ -1,0 +1,73 @@
+"""Where runs are kept: a folder of this machine, or a prefix of an object store."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from obstore.exceptions import BaseError
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.settings import Settings, read_storage
+from unreel.engine.access import Access
+from unreel.engine.place import Place
+from unreel.evaluate.job import RECIPE_FILE, Run, open_run
+
+S3: Final = "s3://"
+_TABLE: Final = ".lance"
+
+
+def find_place(text: str, storage: Mapping[str, str]) -> Place:
+    """The place that a person named: a folder, or `s3://bucket/prefix`."""
+    if "://" not in text:
+        return Place(text)
+    bucket = text.removeprefix(S3).partition("/")[0]
+    if not text.startswith(S3) or not bucket:
+        setting, problem = "run", f"cannot use {text!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
+    return Place(text.rstrip("/"), storage)
+
+
+def local_folder(place: Place, settings: Settings) -> Path:
+    """The folder of this machine for what a run must not keep in a store, such as its ledgers.
+
+    The same place gives the same folder each time, so that the next try finds them again.
+    """
+    if place.is_local:
+        return place.path
+    return settings.state_folder / "runs" / digest("place", place.uri)[:16]
+
+
+def open_access(settings: Settings, *, trusted: bool = False) -> Access:
+    """How clips are opened, in the store that the environment names too."""
+    return Access(settings=settings, trusted=trusted, storage=read_storage(settings))
+
+
+def open_named_run(text: str, settings: Settings) -> Run:
+    """The run that `unreel eval --out` wrote to the folder or prefix `text`."""
+    place = find_place(text, read_storage(settings))
+    return open_run(place, open_access(settings), ledgers=local_folder(place, settings))
+
+
+def find_runs(text: str, settings: Settings) -> Iterator[str]:
+    """The runs at or below the folder or prefix `text`, sorted; what lies inside a run is not read."""
+    place = find_place(text, read_storage(settings))
+    if place.is_local:
+        yield from (str(path.parent) for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")))
+        return
+    try:
+        yield from (place.uri + below for below in _below(place, ""))
+    except BaseError as error:
+        remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
+        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+
+
+def _below(place: Place, prefix: str) -> Iterator[str]:
+    listed = place.objects().list_with_delimiter(prefix or None)
+    names = {entry["path"].rpartition("/")[2] for entry in listed["objects"]}
+    if RECIPE_FILE in names:
+        yield f"/{prefix}".rstrip("/")
+        return
+    for folder in sorted(listed["common_prefixes"]):
+        if not folder.rstrip("/").endswith(_TABLE):
+            yield from _below(place, folder)

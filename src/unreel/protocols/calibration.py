@@ -1,0 +1,86 @@
+"""Whether what a reviewer tells comes true: labels as certainties, realism scores against people's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unreel.core.clip import Generated
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.protocols.protocol import Row
+from unreel.protocols.realism.scorer import RealismRow
+from unreel.protocols.trace.truth import TraceTruth
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.detection import Calibration, calibrate
+
+_SCALE = (1.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One score of `realism`: what people gave to the clips that the reviewer gave it to."""
+
+    score: int
+    people: Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """A reviewer's realism scores beside people's."""
+
+    leniency: Measured
+    """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
+    rungs: tuple[Rung, ...]
+    """From the lowest score given to the highest."""
+
+
+def calibrate_labels(rows: Sequence[Row[Any, Any]], *, seed: int) -> Calibration:
+    """Calibration of `trace` and `reality` labels, each taken for a certainty of 0 or 1.
+
+    The answers carry no probability, so there are at most two bins: the clips called real and the
+    clips called generated. A clip counts once, whatever the number of its annotation rows.
+    """
+    told: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        label = None if isinstance(row.outcome, Failure) else row.outcome.label
+        if isinstance(label, Label):
+            told[str(row.subject)] = (float(_is_generated(row.truth)), float(label == "generated"))
+    return calibrate(
+        [truth for truth, _ in told.values()],
+        [said for _, said in told.values()],
+        seed=seed,
+        clusters=list(told),
+    )
+
+
+def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
+    """People's mean score for each score that the reviewer gave, over the readable answers."""
+    given = [
+        (str(row.subject), row.outcome.score, row.truth.score)
+        for row in rows
+        if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
+    ]
+    if not given:
+        return Ladder(leniency=Unmeasured("no score could be read"), rungs=())
+    gaps = [score - people for _, score, people in given]
+    clips = [clip for clip, _, _ in given]
+    reach = _SCALE[1] - _SCALE[0]
+    leniency = bootstrap_mean(gaps, seed=seed, clusters=clips, bounds=(-reach, reach))
+    rungs = []
+    for score in sorted({score for _, score, _ in given}):
+        same = [(clip, people) for clip, each, people in given if each == score]
+        people = bootstrap_mean(
+            [value for _, value in same],
+            seed=seed,
+            clusters=[clip for clip, _ in same],
+            bounds=_SCALE,
+        )
+        rungs.append(Rung(score=score, people=people))
+    return Ladder(leniency=leniency, rungs=tuple(rungs))
+
+
+def _is_generated(truth: object) -> bool:
+    if isinstance(truth, TraceTruth):
+        return truth.label is Label.GENERATED
+    return isinstance(truth, Generated)

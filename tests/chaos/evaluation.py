@@ -1,0 +1,88 @@
+"""A run of `unreel eval` as the driver starts it: what it asks stands in `job.json` of its folder."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+
+from unreel.core.settings import read_settings
+from unreel.engine.access import Access
+from unreel.engine.committer import Pace
+from unreel.engine.kind import ANSWERS
+from unreel.engine.place import Place
+from unreel.engine.run import ALL_FAILURES
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row, stored
+from unreel.engine.station import Station
+from unreel.evaluate.asking import ReviewStage, answer_row
+from unreel.evaluate.cast import cast_reviewer
+from unreel.evaluate.job import Run, evaluate
+from unreel.evaluate.questions import Planned
+from unreel.evaluate.recipe import check_recipe
+from unreel.evaluate.survey import SurveyStage, survey_rows
+
+IN_FLIGHT = 8
+"""Questions with the server at once."""
+
+
+def run_in(folder: Path) -> Run:
+    """The run that `job.json` describes: a manifest, a model, and where its tables go."""
+    job = json.loads((folder / "job.json").read_text())
+    recipe = {
+        "benchmark": job["benchmark"],
+        "model": job["model"],
+        "protocol": "reality",
+        "condition": [{"sampling": "uniform-4"}],
+        "max_connections": IN_FLIGHT,
+    }
+    return Run(
+        place=Place(job["uri"], job["options"]),
+        recipe=check_recipe(recipe),
+        access=Access(settings=read_settings()),
+        ledgers=folder,
+    )
+
+
+def evaluate_in(
+    folder: Path, *, engine: str, pace: Pace, retry: bool, observe: Callable[[str, int], None]
+) -> Any:
+    """The real thing: survey, questions, answers."""
+    return evaluate(
+        run_in(folder),
+        engine=engine,
+        retry_failed=ALL_FAILURES if retry else (),
+        pace=pace,
+        observe=observe,
+    )
+
+
+def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int], None]) -> None:
+    """The control: surveys well, then asks everything and appends, whatever is there."""
+    run = run_in(folder)
+    benchmark = run.benchmark()
+    clips = survey_rows(benchmark, run.entries(benchmark))
+    run_stages(clips, [SurveyStage(run.access)], table=run.clips)
+    cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
+    rows = [answer_row(one, cast.name) for one in run.plan() if isinstance(one, Planned)]
+    stage = ReviewStage(cast.build, run.access, in_flight=IN_FLIGHT)
+    place = folder / "plain.lance"
+
+    async def ask() -> None:
+        async with Station(stage) as station:
+            for start in range(0, len(rows), pace_rows):
+                done = await asyncio.gather(*map(station.apply, rows[start : start + pace_rows]))
+                append(place, [stored(row) for row in done], observe)
+
+    asyncio.run(ask())
+
+
+def append(place: Path, rows: list[Row], observe: Callable[[str, int], None]) -> None:
+    """Append and know nothing of what was there."""
+    table = pa.Table.from_batches([ANSWERS.batch(rows)])
+    observe("written", len(rows))
+    lance.write_dataset(table, str(place), mode="append" if place.exists() else "create")
+    observe("committed", len(rows))

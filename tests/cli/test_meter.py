@@ -1,0 +1,94 @@
+"""What a person is told while a run goes on."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+from unreel.cli.meter import Meter, describe, spell_cost, spell_time
+from unreel.engine.committer import Progress
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+
+def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
+    progress = Progress(
+        done=90, failures=Counter({"rate-limited": 8, "refused": 2}), cost_usd=1.2345
+    )
+    line = describe("answers", progress, due=400, seconds=20)
+    assert line == (
+        "answers: 100 of 400, 5.0/s, 1 min 00 s left, 1.23 USD, "
+        "10 failed (8 rate-limited, 2 refused)"
+    )
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    assert describe("clips", Progress(done=3), due=None, seconds=0) == "clips: 3, 0.0/s"
+    assert "left" not in describe("clips", Progress(done=3), due=3, seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (59, "59 s"), (250, "4 min 10 s"), (7500, "2 h 05 min")]
+)
+def test_time_is_told_as_people_say_it(seconds: float, words: str) -> None:
+    assert spell_time(seconds) == words
+
+
+def test_small_money_keeps_its_places() -> None:
+    assert [spell_cost(amount) for amount in (0.00125, 12.5)] == ["0.0013 USD", "12.50 USD"]
+
+
+def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    now_s = [0.0]
+    with Meter(clock=lambda: now_s[0], terminal=False) as meter:
+        meter.expect("answers", 100)
+        for second in range(1, 26):
+            now_s[0] = float(second)
+            meter.step("answers", Progress(done=second, cost_usd=second / 100))
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert [line.partition(" of ")[0] for line in told.err.splitlines()] == [
+        "answers: 1",
+        "answers: 11",
+        "answers: 21",
+    ]
+    assert meter.cost_usd == 0.25
+
+
+def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
+    for number, side in enumerate(("real", "generated/Veo")):
+        path = tmp_path / "bench" / side / f"c{number}.mp4"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(synthesise(ClipRecipe(n_frames=8, seed=number)))
+    terminal, theirs = pty.openpty()
+    code = "from unreel.cli.main import main; main()"
+    asked = ["eval", "bench", "--protocol", "reality", "--model", "coin", "--out", "r"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b"".join(read_all(terminal))
+    os.close(terminal)
+    assert process.returncode == 0, shown
+    assert b"clips: 2 of 2" in shown
+    assert b"answers: 2 of 2" in shown
+    assert b"\x1b[2K" in shown
+    assert b"2 new answers" in shown
+
+
+def read_all(terminal: int) -> Iterator[bytes]:
+    """What is written to the terminal until nobody holds its other side."""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            return
+        if not piece:
+            return
+        yield piece

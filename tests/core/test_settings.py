@@ -1,0 +1,45 @@
+"""Settings that are words, and the keys that open a store."""
+
+from pathlib import Path
+
+from unreel.core.settings import read_settings, read_storage
+
+
+def test_our_own_address_goes_before_the_usual_variables() -> None:
+    given = {
+        "UNREEL_S3_ENDPOINT": "http://127.0.0.1:9000",
+        "AWS_ENDPOINT_URL": "https://elsewhere.example",
+        "AWS_ACCESS_KEY_ID": "k",
+        "AWS_SECRET_ACCESS_KEY": "s",
+    }
+    assert read_storage(read_settings(given), given) == {
+        "aws_endpoint": "http://127.0.0.1:9000",
+        "aws_region": "us-east-1",
+        "allow_http": "true",
+        "aws_access_key_id": "k",
+        "aws_secret_access_key": "s",
+    }
+
+
+def test_the_usual_variables_are_enough() -> None:
+    given = {
+        "AWS_ENDPOINT_URL_S3": "https://store.example",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_SESSION_TOKEN": "t",
+    }
+    assert read_storage(read_settings(given), given) == {
+        "aws_endpoint": "https://store.example",
+        "aws_region": "eu-west-1",
+        "aws_session_token": "t",
+    }
+
+
+def test_nothing_named_leaves_everything_to_the_client() -> None:
+    assert read_storage(read_settings({}), {}) == {}
+
+
+def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:
+    assert read_settings({}).state_folder == Path.home() / ".local" / "state" / "unreel"
+    usual = {"XDG_STATE_HOME": "/var/state"}
+    assert read_settings(usual).state_folder == Path("/var/state/unreel")
+    assert read_settings(usual | {"UNREEL_STATE": "here"}).state_folder == Path("here")

@@ -1,0 +1,34 @@
+"""Joining fragments never takes anything from the writer who comes next."""
+
+from datetime import timedelta
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.committer import Committer, Pace
+from unreel.engine.kind import ANSWERS
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place
+from unreel.engine.table import Table, TableWriter
+
+
+@pytest.mark.parametrize("moment", ["rewritten", "compacted"])
+def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment: str) -> None:
+    table = Table(s3 / f"outlasted-{moment}.lance", ANSWERS)
+    with Committer(table, pace=Pace(rows=1), on_commit=lambda _keys, _progress: None) as sink:
+        for key in "abc":
+            sink.add({"key": key, "text": key})
+    others = f"outlasted-{moment}.lance/data/written-by-the-next-one.lance"
+
+    def lose_the_lease(step: str, _count: int) -> None:
+        if step == moment:
+            store = s3.objects()
+            store.put(f"outlasted-{moment}.lance.lock", b'{"owner": "another"}')
+            store.put(others, b"not committed yet")
+
+    with writer_lock(table.place) as lock:
+        writer = TableWriter(table, lock=lock, observe=lose_the_lease)
+        with pytest.raises(UnreadableSourceError, match="took over"):
+            writer.compact(keep=timedelta(0))
+    assert bytes(s3.objects().get(others).bytes()) == b"not committed yet"
+    assert {row["key"] for row in table.rows()} == set("abc")

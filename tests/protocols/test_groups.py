@@ -1,0 +1,91 @@
+"""Figures of parts of a run, and whether what is told comes true."""
+
+import pytest
+
+from unreel.core.box import Box
+from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Label, Rating
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.verdict import (
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    UnparsedReason,
+)
+from unreel.protocols.calibration import calibrate_labels, climb
+from unreel.protocols.groups import UNCATEGORISED, score_groups, trace_categories
+from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.trace.truth import TraceTruth
+
+GAP = Unparsed(UnparsedReason.MISSING)
+LOST = Failure(FailureReason.SERVER_ERROR, "500")
+
+
+def accused(clip: str, *categories: Category, said: Label) -> Row[TraceTruth, TraceVerdict]:
+    trace = Trace(
+        span=TimeSpan(0, 1000),
+        track=(BoxAt(0, Box(0, 0, 0.5, 0.5)),),
+        categories=frozenset(categories),
+        explanation="why",
+    )
+    return Row(
+        subject=ClipId(clip),
+        truth=TraceTruth(label=Label.GENERATED, duration_us=1000, trace=trace),
+        outcome=TraceVerdict(label=said, box=GAP, start_us=GAP, explanation=GAP),
+    )
+
+
+def test_a_trace_of_two_kinds_counts_in_both_and_one_without_a_kind_apart() -> None:
+    rows = [
+        accused("a", Category.OBJECT_MERGING, Category.OTHER, said=Label.GENERATED),
+        accused("b", Category.OTHER, said=Label.REAL),
+        accused("c", said=Label.GENERATED),
+    ]
+    cards = score_groups(protocol("trace"), rows, groups_of=trace_categories, seed=0)
+    caught = {name: card["fake-accuracy"] for name, card in cards.items()}
+    assert list(caught) == ["object-merging", "other", UNCATEGORISED]
+    values = {name: (e.value, e.n) for name, e in caught.items() if isinstance(e, Estimate)}
+    assert values == {"object-merging": (100, 1), "other": (50, 2), UNCATEGORISED: (100, 1)}
+
+
+def test_overall_of_answers_that_place_nothing_is_a_quarter_of_accuracy() -> None:
+    rows = [accused(str(i), said=Label.GENERATED) for i in range(12)]
+    overall = protocol("trace").score(rows, seed=0)["overall"]
+    assert isinstance(overall, Estimate)
+    assert overall.value == pytest.approx(25)
+
+
+def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
+    def row(clip: str, truth: object, outcome: object) -> Row[object, object]:
+        return Row(subject=ClipId(clip), truth=truth, outcome=outcome)
+
+    generated, real = (RealityVerdict(label=label) for label in (Label.GENERATED, Label.REAL))
+    rows = [
+        row("a", Generated("Sora"), generated),
+        row("b", Real(), generated),
+        row("c", Real(), real),
+        row("d", Generated("Sora"), RealityVerdict(label=GAP)),
+        row("e", Generated("Sora"), LOST),
+    ]
+    bins = {each.p_mean: each.generated for each in calibrate_labels(rows, seed=0).bins}
+    assert {told: (share.value, share.n) for told, share in bins.items()} == {
+        0.0: (0.0, 1),
+        1.0: (0.5, 2),
+    }
+
+
+def test_realism_scores_stand_beside_peoples() -> None:
+    def row(clip: str, people: int, given: int | Unparsed) -> Row[Rating, RealismVerdict]:
+        verdict = RealismVerdict(score=given, problem=GAP, adherence=GAP)
+        return Row(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
+
+    found = climb([row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0)
+    rungs = {r.score: r.people.value for r in found.rungs if isinstance(r.people, Estimate)}
+    assert rungs == {3: 3.0, 5: 5.0}
+    assert isinstance(found.leniency, Estimate)
+    assert found.leniency.value == 0
+    assert isinstance(climb([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
