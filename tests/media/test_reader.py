@@ -95,6 +95,7 @@ def test_headers_are_plain_json(clip) -> None:
         "frames": {"sampling": "uniform-2"},
         "sound": {},
         "normalise": {"width": 96, "height": 64, "rate": "8/1", "crf": 30, "sound": "dropped"},
+        "scan": {},
     }
     assert requests.keys() == TASKS.keys()
     for task, request in requests.items():

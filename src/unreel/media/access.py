@@ -12,8 +12,8 @@ from unreel.media.payload import Payload
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.sandbox import Limits, Sandbox
 
-PATIENCE: Final[Mapping[str, int]] = {"normalise": 20}
-"""Tasks that encode a whole clip may take this many times as long as one that reads it."""
+PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
+"""Tasks that decode or encode a whole clip may take this many times as long as one that samples it."""
 
 
 @contextmanager

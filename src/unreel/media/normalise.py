@@ -24,7 +24,8 @@ LONGEST_WITH_SOUND_S: Final = 900
 MAX_FRAMES: Final = 200_000
 """Two hours at 24 frames a second: a bound on files that claim to last for ever."""
 
-_CHANNELS: Final = 2
+CHANNELS: Final = 2
+"""Sound is written in stereo."""
 _SIDES: Final = range(16, 4097, 2)
 _FINEST_CRF: Final = 51
 _FASTEST: Final = 240
@@ -72,7 +73,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
     timeline = read_timeline(file, max_pixels=max_pixels)
     shown = shown_frames(timeline, form.rate)
     sound = _read_sound(file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels)
-    track = None if sound is None else SoundTrack(codec="aac", channels=_CHANNELS)
+    track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
     with ClipWriter("mp4", _video_track(form), sound=track) as writer:
         for tick, rgb in _pictures(file, timeline, shown, form=form, max_pixels=max_pixels):
             writer.add_picture(rgb, tick=tick)
@@ -144,11 +145,19 @@ def _read_sound(
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
         detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    samples = np.zeros((_samples_before(n_frames, form.rate), _CHANNELS), np.int16)
+    n_samples = _samples_before(n_frames, form.rate)
+    return read_stereo(file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels)
+
+
+def read_stereo(
+    file: BinaryIO, *, from_s: Fraction, n_samples: int, max_pixels: int
+) -> NDArray[np.int16]:
+    """`n_samples` of the clip's sound from `from_s` on; silence where it has none."""
+    samples = np.zeros((n_samples, CHANNELS), np.int16)
     place = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
-            offset = round((part.start_s - timeline.first_at_s) * SOUND_RATE_HZ)
+            offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
             _lay(samples, part.samples, offset + place)
             place += len(part.samples)
     return samples

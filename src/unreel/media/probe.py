@@ -10,6 +10,7 @@ from av.video.frame import VideoFrame
 
 from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.media.container import MAX_PIXELS, decoder_name, open_clip
+from unreel.media.tags import read_tags
 from unreel.media.timeline import (
     MAX_PACKETS,
     DeclaredPace,
@@ -46,6 +47,7 @@ def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
             size_bytes=size_bytes,
             video=_video_facts(first, timeline, codec=codec, declared=declared),
             audio=tuple(_audio_facts(stream, packets) for stream in sounds),
+            tags=read_tags(clip, first),
         )
 
 

@@ -7,7 +7,7 @@ that read it.
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,10 @@ from unreel.media.decode import Rgb
 from unreel.media.normalise import NormalForm
 from unreel.media.payload import Payload, TaskRunner
 from unreel.media.picture import JPEG_QUALITY, decode_jpeg
+from unreel.media.render import Cut
 from unreel.media.sampling import parse_plan
+from unreel.media.scan import Scan
+from unreel.media.scan_wire import read_scan
 from unreel.media.sound import MAX_SAMPLES, SAMPLE_RATE_HZ, NoSound, Sound
 from unreel.media.tasks import TASKS
 from unreel.media.wire import (
@@ -120,14 +123,22 @@ class MediaReader:
 
     def normalise(self, path: Path, form: NormalForm) -> bytes | Failure:
         """The clip in `form`, as the bytes of an mp4 file."""
+        return self._ask("normalise", path, _form_request(form), _read_normalised)
+
+    def render(self, path: Path, cut: Cut, *, form: NormalForm | None = None) -> bytes | Failure:
+        """A piece of the clip as the bytes of an mp4 file, in `form` or in its own."""
         request = {
-            "width": form.width,
-            "height": form.height,
-            "rate": write_exact(form.rate),
-            "crf": form.crf,
-            "sound": form.sound,
+            "first_frame": cut.first_frame,
+            "end_frame": cut.end_frame,
+            "length_s": None if cut.length_s is None else write_exact(cut.length_s),
+            "crop": None if cut.crop is None else asdict(cut.crop),
+            "form": None if form is None else _form_request(form),
         }
-        return self._ask("normalise", path, request, _read_normalised)
+        return self._ask("render", path, request, _read_normalised)
+
+    def scan(self, path: Path) -> Scan | Failure:
+        """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""
+        return self._ask("scan", path, {}, read_scan)
 
     def _ask(
         self,
@@ -144,6 +155,16 @@ class MediaReader:
         except (InvalidValueError, ValidationError) as error:
             detail = f"{task} sent back what it must not: {' '.join(str(error).split())}"[:400]
             return Failure(FailureReason.WORKER_DIED, detail)
+
+
+def _form_request(form: NormalForm) -> dict[str, Any]:
+    return {
+        "width": form.width,
+        "height": form.height,
+        "rate": write_exact(form.rate),
+        "crf": form.crf,
+        "sound": form.sound,
+    }
 
 
 def run_trusted(task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:

@@ -1,5 +1,6 @@
 """Makes small clips for tests, documents and samples: the same bytes for the same recipe."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
@@ -8,10 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidValueError
+from unreel.core.span import TimeSpan, to_us
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.media import scene_room, scene_street
+from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.scene import Scene
+from unreel.media.scene_room import Room
+from unreel.media.scene_street import Street
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
+SceneName = Literal["ball", "room", "street"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +43,16 @@ class ClipRecipe:
     rotation_deg: Literal[0, 90, 180, 270] = 0
     """Clockwise turn that a player must apply to see the scene upright; mp4 and mkv only."""
     seed: int = 0
+    scene: SceneName = "ball"
+    """`ball` carries each frame's index in a strip, for tests; the others are for people to look at."""
+    flawed: bool = False
+    """With one fault put in, which `planted_trace` tells exactly; `room` and `street` only."""
 
     def __post_init__(self) -> None:
         way = _WAYS[self.container]
+        if self.flawed and self.scene not in _VIEWS:
+            msg = f"the scene {self.scene} knows no fault. Use {' or '.join(_VIEWS)}"
+            raise InvalidValueError(msg)
         if self.tone_hz is not None and way.sound_codec is None:
             msg = f"{self.container} holds no sound. Leave tone_hz out"
             raise InvalidValueError(msg)
@@ -73,21 +88,80 @@ _WAYS: Final[dict[Container, _Way]] = {
 _FINE: Final = Fraction(1, 90_000)
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A scene to look at, and the fault that it may hold."""
+
+    build: type[Room] | type[Street]
+    starts_s: Fraction
+    category: Category
+    explanation: str
+
+
+_VIEWS: Final[dict[SceneName, _View]] = {
+    "room": _View(
+        Room,
+        Fraction(scene_room.FLAW_S),
+        Category.REDUNDANT_OBJECT,
+        "A second ball comes out of the first, rises by itself and throws no shadow.",
+    ),
+    "street": _View(
+        Street,
+        Fraction(scene_street.FLAW_S),
+        Category.OBJECT_SPLITTING,
+        "The front wheel leaves the red car and floats up, while the car drives on.",
+    ),
+}
+
+
 def synthesise(recipe: ClipRecipe) -> bytes:
     """The file that `recipe` describes; `scene.read_index` reads the index off any frame."""
     way = _WAYS[recipe.container]
     sound = None
     if recipe.tone_hz is not None and way.sound_codec is not None:
         sound = SoundTrack(codec=way.sound_codec, channels=1)
-    scene = Scene(recipe.width, recipe.height, recipe.seed)
+    draw = _painter(recipe)
     with ClipWriter(way.muxer, _video_track(recipe, way), sound=sound) as writer:
         for index, tick in enumerate(_ticks(recipe)):
-            upright = scene.draw(index)
+            upright = draw(index)
             # np.rot90 turns anticlockwise: the player's turn undoes it.
             writer.add_picture(np.rot90(upright, recipe.rotation_deg // 90).copy(), tick=tick)
             if recipe.tone_hz is not None:
                 writer.add_sound(_tone(recipe, index))
         return writer.finish()
+
+
+def planted_trace(recipe: ClipRecipe) -> Trace:
+    """The fault of a flawed recipe: its span to the clip's end, and its box at every frame."""
+    if not recipe.flawed:
+        msg = "no fault was put into this clip. Ask for it with flawed=True"
+        raise InvalidValueError(msg)
+    view = _VIEWS[recipe.scene]
+    scene = view.build(recipe.width, recipe.height, recipe.seed, flawed=True)
+    instants = [at_s for at_s in _instants_s(recipe) if at_s >= view.starts_s]
+    if not instants:
+        msg = f"the clip ends before its fault begins at {view.starts_s} s. Make it longer"
+        raise InvalidValueError(msg)
+    return Trace(
+        span=TimeSpan(to_us(instants[0]), to_us(_instants_s(recipe)[-1] + 1 / recipe.rate)),
+        track=tuple(BoxAt(to_us(at_s), scene.flaw_box(float(at_s))) for at_s in instants),
+        categories=frozenset({view.category}),
+        explanation=view.explanation,
+    )
+
+
+def _painter(recipe: ClipRecipe) -> Callable[[int], Rgb]:
+    """Draws a frame by its index."""
+    if recipe.scene not in _VIEWS:
+        return Scene(recipe.width, recipe.height, recipe.seed).draw
+    view = _VIEWS[recipe.scene]
+    scene = view.build(recipe.width, recipe.height, recipe.seed, flawed=recipe.flawed)
+    instants = _instants_s(recipe)
+    return lambda index: scene.draw(float(instants[index]))
+
+
+def _instants_s(recipe: ClipRecipe) -> list[Fraction]:
+    return list(recipe.instants_s) or [index / recipe.rate for index in range(recipe.n_frames)]
 
 
 def _video_track(recipe: ClipRecipe, way: _Way) -> VideoTrack:

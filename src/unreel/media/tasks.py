@@ -13,13 +13,19 @@ from unreel.media.normalise import normalise as normalise_clip
 from unreel.media.payload import Payload, Task
 from unreel.media.picture import encode_jpeg, fit_longest
 from unreel.media.probe import probe as probe_clip
+from unreel.media.render import Crop, Cut
+from unreel.media.render import render as render_clip
 from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.scan import scan as scan_clip
+from unreel.media.scan_wire import scan_payload
 from unreel.media.sound import NoSound, read_sound
 from unreel.media.timeline import read_timeline
 from unreel.media.wire import (
     FramesRequest,
     NormaliseRequest,
     ProbeRequest,
+    RenderRequest,
+    ScanRequest,
     SoundRequest,
     facts_header,
     read_request,
@@ -86,11 +92,33 @@ def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     return Payload({"size_bytes": len(data)}, (data,))
 
 
+def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """A piece of the clip, as an mp4 file."""
+    asked = read_request(RenderRequest, request)
+    cut = Cut(
+        first_frame=asked.first_frame,
+        end_frame=asked.end_frame,
+        length_s=asked.length_s,
+        crop=None if asked.crop is None else Crop(**dict(asked.crop)),
+    )
+    form = None if asked.form is None else NormalForm(**dict(asked.form))
+    data = render_clip(file, cut, form=form, max_pixels=asked.max_pixels)
+    return Payload({"size_bytes": len(data)}, (data,))
+
+
+def scan(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """Measures of every frame, and a few pictures."""
+    asked = read_request(ScanRequest, request)
+    return scan_payload(scan_clip(file, max_pixels=asked.max_pixels, quality=asked.quality))
+
+
 TASKS: Final[Mapping[str, Task]] = {
     "probe": probe,
     "frames": frames,
     "sound": sound,
     "normalise": normalise,
+    "render": render,
+    "scan": scan,
 }
 
 

@@ -20,9 +20,10 @@ from pydantic import (
 )
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
 from unreel.media.container import MAX_PIXELS
 from unreel.media.picture import JPEG_QUALITY
+from unreel.media.tags import MAX_NAME, MAX_TAGS, MAX_VALUE
 
 _EXACT: Final = re.compile(r"(-?[0-9]{1,40})/([1-9][0-9]{0,39})")
 
@@ -82,6 +83,37 @@ class NormaliseRequest(ProbeRequest):
     sound: Literal["dropped", "kept"]
 
 
+class _FormRequest(Wire):
+    width: int
+    height: int
+    rate: Exact
+    crf: int
+    sound: Literal["dropped", "kept"]
+
+
+class _CropRequest(Wire):
+    left: Count
+    top: Count
+    width: Side
+    height: Side
+
+
+class RenderRequest(ProbeRequest):
+    """`render`: a piece of a clip, in a normal form or in its own."""
+
+    first_frame: Count
+    end_frame: Count | None
+    length_s: Positive | None
+    crop: _CropRequest | None
+    form: _FormRequest | None
+
+
+class ScanRequest(ProbeRequest):
+    """`scan`: measures of every frame."""
+
+    quality: Annotated[int, Field(ge=1, le=95)] = JPEG_QUALITY
+
+
 class _VideoHeader(Wire):
     codec: Word
     pixel_format: Word
@@ -102,11 +134,17 @@ class _AudioHeader(Wire):
     duration_s: Exact
 
 
+class _TagHeader(Wire):
+    name: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{1,{MAX_NAME}}}$")]
+    value: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{0,{MAX_VALUE}}}$")]
+
+
 class _ClipHeader(Wire):
     container: Word
     size_bytes: Count
     video: _VideoHeader
     audio: Annotated[list[_AudioHeader], Field(max_length=1024)]
+    tags: Annotated[list[_TagHeader], Field(max_length=MAX_TAGS)]
 
 
 class ProbeHeader(Wire):
@@ -121,6 +159,7 @@ class ProbeHeader(Wire):
             size_bytes=self.facts.size_bytes,
             video=VideoFacts(**dict(self.facts.video)),
             audio=tuple(AudioFacts(**dict(stream)) for stream in self.facts.audio),
+            tags=tuple(Tag(**dict(tag)) for tag in self.facts.tags),
         )
 
 
@@ -158,6 +197,28 @@ class NormaliseHeader(Wire):
     """What `normalise` sends back."""
 
     size_bytes: Count
+
+
+class PickedHeader(Wire):
+    """One picked frame; `levels` are the grey levels of its flat sides."""
+
+    index: Count
+    width: Side
+    height: Side
+    sharpness: Annotated[float, Field(ge=0, le=1024)]
+    noise: Annotated[float, Field(ge=0, le=1024)]
+    levels: dict[Literal["left", "top", "right", "bottom"], Annotated[int, Field(ge=0, le=255)]]
+
+
+class ScanHeader(Wire):
+    """What `scan` sends back; the measures of all frames and the pictures are blobs."""
+
+    width: Side
+    height: Side
+    n_frames: Annotated[Count, Field(ge=1)]
+    time_base: Positive
+    last_ticks: Annotated[Count, Field(ge=1)]
+    picked: Annotated[list[PickedHeader], Field(min_length=1)]
 
 
 def facts_header(facts: ClipFacts) -> dict[str, Any]:

@@ -23,6 +23,16 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     ),
     "sound": ({},),
     "normalise": ({"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"},),
+    "render": (
+        {
+            "first_frame": 1,
+            "end_frame": None,
+            "length_s": "1/4",
+            "crop": {"left": 2, "top": 2, "width": 16, "height": 16},
+            "form": None,
+        },
+    ),
+    "scan": ({},),
 }
 
 

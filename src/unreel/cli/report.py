@@ -1,0 +1,54 @@
+"""`unreel report`: runs as a page to look at."""
+
+from pathlib import Path
+
+import click
+
+from unreel.cli.output import json_option, print_json, say
+from unreel.core.settings import read_settings
+from unreel.evaluate.whereabouts import open_named_run
+from unreel.report.shelf import Media
+from unreel.report.site import write_report
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Folder of the report.",
+)
+@click.option(
+    "--media",
+    type=click.Choice(["link", "copy", "none"]),
+    default="link",
+    show_default=True,
+    help="Link the clips into the folder, copy them, or leave them out.",
+)
+@click.option(
+    "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
+)
+@json_option
+def report(
+    *, runs: tuple[str, ...], out: Path, media: Media, judge: str | None, as_json: bool
+) -> None:
+    """Show RUNS as static pages: leaderboards, charts, and every clip with its answers.
+
+    A run is the folder or s3://bucket/prefix that `unreel eval` wrote. The report opens from disk and
+    from any web server. Nobody is asked.
+    """
+    settings = read_settings()
+    opened = [open_named_run(run, settings) for run in runs]
+    written = write_report(opened, out, media=media, judge=judge)
+    if as_json:
+        print_json(written)
+        return
+    say(
+        f"{written.n_entrants} reviewers and floors, {written.n_clips:,} clips, "
+        f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
+    )
+    if written.missing_media and media != "none":
+        say(f"  {written.missing_media} clips could not be put beside it")
+    click.echo(written.page)

@@ -1,0 +1,297 @@
+"""`unreel review`: clips before reviewers, with evidence to look at."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unreel.cli.condition import read_conditions
+from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from unreel.core.trace import Trace
+    from unreel.evaluate.cast import Cast
+    from unreel.evaluate.review import Inquiry, Opinion, Review, Seat
+    from unreel.evaluate.showing import SurveyedClip
+    from unreel.media.reader import MediaReader
+    from unreel.protocols.protocol import Mode
+    from unreel.report.provenance import Provenance
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("clips", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    help="provider/name, provider/name@URL, recorded, coin, always-real, always-generated. Repeatable.",
+)
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    type=click.Choice(["trace", "realism", "reality"]),
+    help="Instrument. Repeatable.  [default: trace, realism]",
+)
+@click.option(
+    "--condition", metavar="NAME=VALUE,...", help="For example sampling=paper-8,audio=on."
+)
+@click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
+@click.option("--fps", help="Short for sampling=fps-F.")
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    default="strict",
+    show_default=True,
+    help="Read the form that was asked for, or also its usual variations.",
+)
+@click.option("--recorded", type=_FILE, help="The answers that the model `recorded` replays.")
+@click.option("--prices", type=_FILE, help="TOML file of prices per model, for the cost.")
+@click.option(
+    "--deadline", "deadline_s", type=float, help="Seconds for one question, retries included."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for evidence.html and annotated.mp4.",
+)
+@click.option("--sample", is_flag=True, help="A review offline: a drawn clip, recorded answers.")
+@trusted_option
+@json_option
+def review(  # noqa: PLR0913  one parameter for each option
+    *,
+    clips: tuple[Path, ...],
+    condition: str | None,
+    nframe: int | None,
+    fps: str | None,
+    out: Path | None,
+    trusted: bool,
+    as_json: bool,
+    **typed: Any,
+) -> None:
+    """Ask reviewers about CLIPS: real or generated, where, when and why.
+
+    Nothing is kept but what --out writes. Ends with status 1 when a clip cannot be read, a reviewer
+    does not answer, or an answer cannot be understood.
+    """
+    conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
+    ask = _Ask(condition=conditions[0] if conditions else {}, **typed)
+    _check(clips, ask)
+    from unreel.media.access import media_reader
+
+    settings = read_settings()
+    with _files(clips, ask) as files, media_reader(settings, trusted=trusted) as reader:
+        desk = _Desk(ask, settings=settings, reader=reader, out=out, quiet=as_json)
+        rows = asyncio.run(desk.review_all(files))
+    if as_json:
+        print_json({"note": desk.note, "clips": rows})
+    sys.exit(0 if desk.is_complete else 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """What was typed of the question."""
+
+    models: tuple[str, ...]
+    protocols: tuple[str, ...]
+    condition: Mapping[str, str]
+    parser: "Mode"
+    recorded: Path | None
+    prices: Path | None
+    deadline_s: float | None
+    sample: bool
+
+
+def _check(clips: Sequence[Path], ask: _Ask) -> None:
+    if ask.sample and (clips or ask.models):
+        option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
+        raise InvalidSettingError(option, "brings its own clip and answers", remedy)
+    if not ask.sample and not clips:
+        argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"
+        raise InvalidSettingError(argument, "missing", remedy)
+    if not ask.sample and not ask.models:
+        option, remedy = "--model", "Name who is asked, for example --model openai/gpt-5"
+        raise InvalidSettingError(option, "missing", remedy)
+
+
+@contextmanager
+def _files(clips: Sequence[Path], ask: _Ask) -> Iterator[Sequence[Path]]:
+    if not ask.sample:
+        yield clips
+        return
+    from unreel.evaluate.sample import write_sample
+
+    with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
+        yield [write_sample(Path(folder))]
+
+
+class _Desk:
+    """Takes clips in, has them reviewed, and shows what comes back as it comes."""
+
+    def __init__(
+        self, ask: _Ask, *, settings: Settings, reader: "MediaReader", out: Path | None, quiet: bool
+    ) -> None:
+        self._ask, self._settings, self._reader = ask, settings, reader
+        self._out, self._quiet = out, quiet
+        self.is_complete = True
+        self.note = ""
+
+    async def review_all(self, files: Sequence[Path]) -> list[dict[str, object]]:
+        """A row for each file, in order."""
+        from unreel.evaluate.review import seat, survey_clip
+
+        # The process that opens files warms up while this one loads the rest.
+        loop = asyncio.get_running_loop()
+        surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
+        origins = [loop.run_in_executor(None, _read_origin, file) for file in files]
+        inquiry, casts = self._cast()
+        if self.note:
+            say(self.note)
+        rows: list[dict[str, object]] = []
+        async with seat(casts) as seats:
+            both = zip(files, surveys, origins, strict=True)
+            for place, (file, survey, origin) in enumerate(both, start=1):
+                clip = await survey
+                if isinstance(clip, Failure):
+                    self.is_complete = False
+                    say(f"{file}: {clip}")
+                    rows.append({"file": str(file), "failure": clip})
+                    continue
+                folder = self._out
+                if folder is not None and len(files) > 1:
+                    folder = folder / f"{place:03d}-{file.stem}"
+                found = await self._ask_about(clip, seats, inquiry)
+                rows.append(self._report(found, await origin, folder))
+        return rows
+
+    def _cast(self) -> "tuple[Inquiry, tuple[Cast, ...]]":
+        from unreel.evaluate.review import cast_models, inquire
+
+        ask = self._ask
+        inquiry = inquire(ask.protocols or ("trace", "realism"), ask.condition, mode=ask.parser)
+        if ask.sample:
+            from unreel.evaluate.sample import NOTE, sample_casts
+
+            self.note = NOTE
+            return inquiry, sample_casts()
+        casts = cast_models(
+            ask.models,
+            inquiry,
+            settings=self._settings,
+            recorded=ask.recorded,
+            prices=ask.prices,
+            deadline_s=ask.deadline_s,
+        )
+        recorded = [cast.name for cast in casts if cast.name.startswith("recorded:")]
+        if recorded:
+            self.note = f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
+        return inquiry, casts
+
+    async def _ask_about(
+        self, clip: "SurveyedClip", seats: "Sequence[Seat]", inquiry: "Inquiry"
+    ) -> "Review":
+        from unreel.evaluate.review import review_clip
+
+        show = self._show_opinions(clip)
+        return await review_clip(clip, seats, inquiry=inquiry, reader=self._reader, on_opinion=show)
+
+    def _report(
+        self, found: "Review", provenance: "Provenance", folder: Path | None
+    ) -> dict[str, object]:
+        self.is_complete &= found.is_complete
+        self._show_rest(found, provenance)
+        row = _row(found, provenance)
+        if folder is not None:
+            row["evidence"] = self._write(found, folder, provenance)
+        return row
+
+    def _show_opinions(self, clip: "SurveyedClip") -> Any:
+        if self._quiet:
+            return lambda _opinion: None
+        from unreel.report.terminal import open_console, opinion_block
+        from unreel.report.wording import plain
+
+        console = open_console()
+        click.echo(f"{plain(Path(clip.location).name if self._ask.sample else clip.location)}\n")
+        return lambda opinion: console.print(opinion_block(opinion, clip))
+
+    def _show_rest(self, found: "Review", provenance: "Provenance") -> None:
+        from unreel.report.wording import NO_PROOF, agreements
+
+        if self._quiet:
+            return
+        for line in agreements(found.opinions):
+            click.echo(f"agreement, {line}")
+        click.echo(f"origin: {provenance.says}")
+        say(NO_PROOF)
+
+    def _write(self, found: "Review", folder: Path, provenance: "Provenance") -> dict[str, object]:
+        from unreel.report.evidence import Background, write_evidence
+
+        truth: tuple[Trace, ...] = ()
+        if self._ask.sample:
+            from unreel.evaluate.sample import sample_truth
+
+            truth = sample_truth()
+        background = Background(
+            provenance=provenance, made_at=datetime.now(UTC), truth=truth, note=self.note
+        )
+        evidence = write_evidence(found, folder, reader=self._reader, background=background)
+        say(f"evidence in {evidence.page}")
+        if isinstance(evidence.annotated, Failure):
+            say(f"no annotated copy: {evidence.annotated}")
+        return {"page": str(evidence.page), "annotated": _path_or_failure(evidence.annotated)}
+
+
+def _read_origin(file: Path) -> "Provenance":
+    from unreel.report.provenance import read_provenance
+
+    return read_provenance(file)
+
+
+def _path_or_failure(written: Path | Failure) -> object:
+    return str(written) if isinstance(written, Path) else written
+
+
+def _row(found: "Review", provenance: "Provenance") -> dict[str, object]:
+    from unreel.report.wording import agreements
+
+    return {
+        "file": found.clip.location,
+        "clip": found.clip.id,
+        "facts": found.clip.facts,
+        "opinions": [_opinion_row(opinion) for opinion in found.opinions],
+        "agreement": agreements(found.opinions),
+        "provenance": provenance,
+    }
+
+
+def _opinion_row(opinion: "Opinion") -> dict[str, object]:
+    from unreel.report.wording import headline
+
+    exhibit = opinion.exhibit
+    return {
+        "reviewer": opinion.reviewer,
+        "instrument": str(opinion.question.instrument),
+        "condition": opinion.question.condition,
+        "key": opinion.key,
+        "headline": headline(opinion),
+        "is_readable": opinion.is_readable,
+        "verdict": opinion.verdict,
+        "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
+        "cost_usd": opinion.cost_usd,
+        "box_space": opinion.box_space,
+        "shown": [{"index": f.index, "at_s": f.at_s} for f in exhibit.frames] if exhibit else [],
+    }

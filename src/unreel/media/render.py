@@ -1,0 +1,205 @@
+"""Cuts a piece out of a clip, in time and in the frame, and writes it as a file of its own."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, groupby, repeat
+from typing import BinaryIO, Final
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import MAX_PIXELS, open_clip
+from unreel.media.decode import Rgb, decode_frames
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.normalise import (
+    CHANNELS,
+    LONGEST_WITH_SOUND_S,
+    MAX_FRAMES,
+    NormalForm,
+    fit_inside,
+    read_stereo,
+)
+from unreel.media.timeline import Timeline, read_timeline
+
+OWN_CRF: Final = 14
+"""Quality of a piece that keeps its own size and instants: hardly to be told from its source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crop:
+    """A rectangle of the frame as shown, in pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Frames `first_frame` to `end_frame` (not included; None: all), and what is kept of each."""
+
+    first_frame: int = 0
+    end_frame: int | None = None
+    length_s: Fraction | None = None
+    """At most so long, from the first frame on; None: to the end."""
+    crop: Crop | None = None
+
+
+WHOLE: Final = Cut()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Showing:
+    """One picture of the piece."""
+
+    tick: int
+    index: int
+    """Of the source's frame."""
+    end_s: Fraction
+    """When the next one follows, from the start of the piece."""
+
+
+def render(
+    file: BinaryIO, cut: Cut, *, form: NormalForm | None = None, max_pixels: int = MAX_PIXELS
+) -> bytes:
+    """The piece as an mp4 file: the same bytes for the same piece, without tags or signatures.
+
+    Without a `form` each frame keeps its size, up to a pixel for an even number, and its instant, and
+    the piece has sound where its source has.
+    """
+    timeline = read_timeline(file, max_pixels=max_pixels)
+    first, end = _bounds(cut, timeline)
+    start_s, end_s = timeline.at_s(first), _instant(timeline, end)
+    if cut.length_s is not None and start_s + cut.length_s < end_s:
+        end_s = start_s + cut.length_s
+        end = max(first + 1, bisect_left(timeline.ticks, end_s / timeline.time_base))
+    if form is None:
+        shown = _own_pace(timeline, first, end)
+    else:
+        shown = _paced(timeline, first, end, until_s=end_s, rate=form.rate)
+    with_sound = form.sound == "kept" if form else _has_sound(file, max_pixels)
+    if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
+        detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    # All of it before the first picture: both readers move through the same file.
+    sound = None
+    if with_sound:
+        n_samples = _samples(shown[-1].end_s)
+        sound = read_stereo(file, from_s=start_s, n_samples=n_samples, max_pixels=max_pixels)
+    pictures = _pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
+    first_picture = next(pictures)
+    track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
+    done = 0
+    with ClipWriter("mp4", _track(first_picture, timeline, form), sound=track) as writer:
+        for showing, rgb in zip(shown, chain([first_picture], pictures), strict=True):
+            writer.add_picture(rgb, tick=showing.tick)
+            if sound is not None:
+                until = _samples(showing.end_s)
+                writer.add_sound(sound[done:until])
+                done = until
+        return writer.finish()
+
+
+def _bounds(cut: Cut, timeline: Timeline) -> tuple[int, int]:
+    end = timeline.n_frames if cut.end_frame is None else cut.end_frame
+    if not 0 <= cut.first_frame < end <= timeline.n_frames:
+        detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
+        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+    if end - cut.first_frame > MAX_FRAMES:
+        detail = f"the piece has {end - cut.first_frame} frames, more than {MAX_FRAMES}"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    return cut.first_frame, end
+
+
+def _instant(timeline: Timeline, index: int) -> Fraction:
+    if index < timeline.n_frames:
+        return timeline.at_s(index)
+    return timeline.first_at_s + timeline.duration_s
+
+
+def _own_pace(timeline: Timeline, first: int, end: int) -> list[_Showing]:
+    start, start_s = timeline.ticks[first], timeline.at_s(first)
+    shown: dict[int, _Showing] = {}
+    for index in range(first, end):  # of two frames at one instant, the later one is seen
+        tick = timeline.ticks[index] - start
+        shown[tick] = _Showing(
+            tick=tick, index=index, end_s=_instant(timeline, index + 1) - start_s
+        )
+    return list(shown.values())
+
+
+def _paced(
+    timeline: Timeline, first: int, end: int, *, until_s: Fraction, rate: Fraction
+) -> list[_Showing]:
+    start_s = timeline.at_s(first)
+    n_ticks = max(1, -(-(until_s - start_s) * rate // 1))
+    if n_ticks > MAX_FRAMES:
+        detail = f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    return [
+        _Showing(
+            tick=tick,
+            index=min(end - 1, max(first, timeline.shown_at(start_s + tick / rate))),
+            end_s=(tick + 1) / rate,
+        )
+        for tick in range(n_ticks)
+    ]
+
+
+def _pictures(
+    file: BinaryIO,
+    timeline: Timeline,
+    shown: Sequence[_Showing],
+    *,
+    cut: Cut,
+    form: NormalForm | None,
+    max_pixels: int,
+) -> Iterator[Rgb]:
+    """The picture of each tick. A frame that is shown for long is decoded once."""
+    runs = [list(run) for _, run in groupby(shown, key=lambda showing: showing.index)]
+    indices = [run[0].index for run in runs]
+    frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
+    for run, frame in zip(runs, frames, strict=True):
+        rgb = _cropped(frame.rgb, cut.crop)
+        if form is None:
+            rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
+        else:
+            rgb = fit_inside(rgb, width=form.width, height=form.height)
+        yield from repeat(rgb, len(run))
+
+
+def _cropped(rgb: Rgb, crop: Crop | None) -> Rgb:
+    if crop is None:
+        return rgb
+    height, width, _ = rgb.shape
+    right, bottom = crop.left + crop.width, crop.top + crop.height
+    inside = min(crop.left, crop.top) >= 0 and right <= width and bottom <= height
+    if not inside or min(crop.width, crop.height) < 2:  # noqa: PLR2004  one block of colour
+        detail = f"{crop} does not lie in a frame of {width} x {height}"
+        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+    return rgb[crop.top : bottom, crop.left : right]
+
+
+def _track(picture: Rgb, timeline: Timeline, form: NormalForm | None) -> VideoTrack:
+    height, width, _ = picture.shape
+    rate = timeline.n_frames / timeline.duration_s if form is None else form.rate
+    crf = OWN_CRF if form is None else form.crf
+    return VideoTrack(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=rate.limit_denominator(1 << 16),
+        time_base=timeline.time_base if form is None else 1 / form.rate,
+        options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
+    )
+
+
+def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        return bool(clip.container.streams.audio)
+
+
+def _samples(instant_s: Fraction) -> int:
+    return int(instant_s * SOUND_RATE_HZ)

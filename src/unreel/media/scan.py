@@ -1,0 +1,311 @@
+"""One decode pass over a clip that measures every frame and keeps a few of them.
+
+Every frame leaves its exact instant, a colour histogram, its lightness and how much it differs from the
+frame before. `N_PICKED` evenly spaced frames are kept as pictures, with what border detection needs of
+them at full size. Memory grows by `HISTOGRAM_BINS` bytes for a frame, whatever its size.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import BinaryIO, Final, assert_never
+
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
+from numpy.typing import NDArray
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.container import open_clip
+from unreel.media.decode import Rgb
+from unreel.media.picture import decode_jpeg, encode_jpeg
+from unreel.media.probe import clockwise_turn
+from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.timeline import Timeline, read_timeline
+
+Luma = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+N_PICKED: Final = 8
+PICKED_PLAN: Final = f"uniform-{N_PICKED}"
+PICKED_SIDE: Final = 448
+"""Longest side of a picked frame."""
+LEVELS: Final = 8
+"""Steps of red, of green and of blue in a histogram."""
+HISTOGRAM_BINS: Final = LEVELS**3
+FULL: Final = 255
+"""What a share of 1 becomes in a histogram or a side's profile."""
+MAX_SCANNED: Final = 200_000
+"""Two hours at 24 frames a second: a bound on files that claim to last for ever."""
+
+SMALL_SIDE: Final = 96
+"""Longest side of the picture that histograms, lightness and changes are taken from."""
+STIR_PART: Final = 100
+STIR_S: Final = Fraction(1, 2)
+_PAST_FRAMES: Final = 64
+"""Small frames kept to look back at: half a second up to 128 frames a second, and a bound on memory."""
+FLAT_STD: Final = 3.0
+"""The outermost line of a filled border varies less than this, in grey levels; a codec adds some."""
+STANDS_OUT: Final = 10
+"""Grey levels by which a pixel must differ from the outermost line to be content. Grey, because codecs
+smear colour over the edge of a bar."""
+_ROW_STEP: Final = 4
+_TO_SIGMA: Final = 0.6745 * 6**0.5
+"""Median of |a - 2b + c| over independent normal noise of deviation 1."""
+
+
+class Side(StrEnum):
+    """The four sides of a frame."""
+
+    LEFT = "left"
+    TOP = "top"
+    RIGHT = "right"
+    BOTTOM = "bottom"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SideProfile:
+    """What one frame shows from one side inwards, line by line to the middle; of a flat side only."""
+
+    level: int
+    """Grey level of the outermost line."""
+    content: NDArray[np.uint8]
+    """Share of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PickedFrame:
+    """One of the evenly spaced frames: a JPEG, and measures of the frame at full size."""
+
+    index: int
+    at_s: Fraction
+    width: int
+    """Of the JPEG."""
+    height: int
+    jpeg: bytes
+    sharpness: float
+    """Root mean square of second differences along rows, in grey levels: blur lowers it."""
+    noise: float
+    """Deviation of the grain, in grey levels, from the median second difference."""
+    sides: dict[Side, SideProfile]
+    """Profiles of the sides whose outermost line is flat; a side that is absent has no border."""
+
+    def rgb(self) -> Rgb:
+        """Its pixels."""
+        return decode_jpeg(self.jpeg, width=self.width, height=self.height)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scan:
+    """All that one pass over a clip measured. `width` and `height` are as shown."""
+
+    width: int
+    height: int
+    instants_s: tuple[Fraction, ...]
+    """When each frame appears."""
+    end_s: Fraction
+    """When the last one ends."""
+    histograms: NDArray[np.uint8]
+    """A row for each frame: square roots of the shares of `HISTOGRAM_BINS` colours, times `FULL`."""
+    lightness: Floats
+    """Mean grey level of each frame, 0 to 255."""
+    changes: Floats
+    """Mean grey-level difference of each frame to the one before, at a small size; 0 for the first."""
+    stirs: Floats
+    """Mean grey-level difference in the liveliest hundredth of each frame to the one `STIR_S` before it,
+    or to the first. A small thing that moves in a still scene stirs without changing much."""
+    picked: tuple[PickedFrame, ...]
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames the clip shows."""
+        return len(self.instants_s)
+
+    @property
+    def duration_s(self) -> Fraction:
+        """From the first frame's start to the last frame's end."""
+        return self.end_s - self.instants_s[0]
+
+
+def scan(file: BinaryIO, *, max_pixels: int, quality: int) -> Scan:
+    """Measure the clip in `file`; picked frames become JPEGs of `quality`."""
+    timeline = read_timeline(file, max_pixels=max_pixels)
+    if timeline.n_frames > MAX_SCANNED:
+        detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    wanted = frozenset(plan_frames(parse_plan(PICKED_PLAN), timeline).indices)
+    meter = FrameMeter(timeline.n_frames)
+    picked: list[PickedFrame] = []
+    shape = (0, 0)
+    for index, frame in _frames(file, timeline, max_pixels=max_pixels):
+        meter.add(frame, at_s=timeline.at_s(index))
+        if index in wanted:
+            picked.append(pick(frame, index=index, at_s=timeline.at_s(index), quality=quality))
+        if not index:
+            shape = _shown_size(frame)
+    return Scan(
+        width=shape[0],
+        height=shape[1],
+        instants_s=tuple(timeline.at_s(index) for index in range(timeline.n_frames)),
+        end_s=timeline.first_at_s + timeline.duration_s,
+        histograms=meter.histograms,
+        lightness=meter.lightness,
+        changes=meter.changes,
+        stirs=meter.stirs,
+        picked=tuple(picked),
+    )
+
+
+class FrameMeter:
+    """Takes a clip's frames one after the other and keeps what each of them measures."""
+
+    def __init__(self, n_frames: int) -> None:
+        self.histograms = np.zeros((n_frames, HISTOGRAM_BINS), np.uint8)
+        self.lightness = np.zeros(n_frames, np.float32)
+        self.changes = np.zeros(n_frames, np.float32)
+        self.stirs = np.zeros(n_frames, np.float32)
+        self._place = 0
+        self._past: deque[tuple[Fraction, NDArray[np.int16]]] = deque(maxlen=_PAST_FRAMES)
+        self._scaler = VideoReformatter()
+
+    def add(self, frame: VideoFrame, *, at_s: Fraction) -> None:
+        """Measure the next frame."""
+        width, height = _within(frame.width, frame.height, SMALL_SIDE)
+        rgb = _scaled(self._scaler, frame, width=width, height=height)
+        place, self._place = self._place, self._place + 1
+        self.histograms[place] = colour_histogram(rgb)
+        grey = grey_levels(rgb)
+        self.lightness[place] = grey.mean()
+        past = self._past
+        if past and past[-1][1].shape != grey.shape:
+            past.clear()  # Some streams change their size on the way.
+        if past:
+            self.changes[place] = np.abs(grey - past[-1][1]).mean()
+            while len(past) > 1 and at_s - past[1][0] >= STIR_S:
+                past.popleft()
+            most = np.abs(grey - past[0][1]).ravel()
+            count = max(1, most.size // STIR_PART)
+            self.stirs[place] = np.partition(most, -count)[-count:].mean()
+        past.append((at_s, grey))
+
+
+def colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
+    """Square roots of the shares of `HISTOGRAM_BINS` colours in a picture, times `FULL`."""
+    coarse = (rgb // (256 // LEVELS)).astype(np.int16)
+    bins = (coarse[..., 0] * LEVELS + coarse[..., 1]) * LEVELS + coarse[..., 2]
+    counts = np.bincount(bins.ravel(), minlength=HISTOGRAM_BINS)
+    roots: NDArray[np.uint8] = np.rint(FULL * np.sqrt(counts / bins.size)).astype(np.uint8)
+    return roots
+
+
+def grey_levels(rgb: Rgb) -> NDArray[np.int16]:
+    """The luma of each pixel after ITU-R BT.601, 0 to 255."""
+    red, green, blue = (rgb[..., channel].astype(np.int32) for channel in range(3))
+    grey: NDArray[np.int16] = ((299 * red + 587 * green + 114 * blue) // 1000).astype(np.int16)
+    return grey
+
+
+def pick(frame: VideoFrame, *, index: int, at_s: Fraction, quality: int) -> PickedFrame:
+    """Keep `frame`: as a small JPEG, turned as the container asks, and its measures at full size."""
+    turns = clockwise_turn(frame) // 90
+    width, height = _within(frame.width, frame.height, PICKED_SIDE)
+    small = np.rot90(_scaled(VideoReformatter(), frame, width=width, height=height), -turns)
+    luma = np.rot90(frame.to_ndarray(format="gray", threads=1).astype(np.uint8, copy=False), -turns)
+    bends = np.abs(np.diff(luma[::_ROW_STEP].astype(np.int16), n=2, axis=1))
+    return PickedFrame(
+        index=index,
+        at_s=at_s,
+        width=small.shape[1],
+        height=small.shape[0],
+        jpeg=encode_jpeg(np.ascontiguousarray(small), quality=quality),
+        sharpness=float(np.sqrt(np.mean(np.square(bends, dtype=np.float32))))
+        if bends.size
+        else 0.0,
+        noise=_fine_median(bends) / _TO_SIGMA if bends.size else 0.0,
+        sides={side: found for side in Side if (found := side_profile(_inwards(luma, side)))},
+    )
+
+
+def _fine_median(levels: NDArray[np.int16]) -> float:
+    """The median of whole numbers from 0 on, as if each were spread evenly over its unit."""
+    below = np.cumsum(np.bincount(levels.ravel())) / levels.size
+    place = int(np.searchsorted(below, 0.5))
+    before = float(below[place - 1]) if place else 0.0
+    return max(0.0, place - 0.5 + (0.5 - before) / (float(below[place]) - before))
+
+
+def side_profile(lines: Luma) -> SideProfile | None:
+    """The profile of the side with which `lines` begin; None where its outermost line is not flat."""
+    if lines[0].std() > FLAT_STD:
+        return None
+    level = round(float(np.median(lines[0])))
+    # Wraps round on purpose: levels from level - STANDS_OUT on become 0, 1, 2, ...
+    inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - STANDS_OUT) % 256)
+    shares = (inner > 2 * STANDS_OUT).mean(axis=1)
+    return SideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
+
+
+def _inwards(picture: Luma, side: Side) -> Luma:
+    """The lines of `picture` from `side` on."""
+    match side:
+        case Side.LEFT:
+            return picture.T
+        case Side.RIGHT:
+            return picture.T[::-1]
+        case Side.TOP:
+            return picture
+        case Side.BOTTOM:
+            return picture[::-1]
+        case _ as never:
+            assert_never(never)
+
+
+def _frames(
+    file: BinaryIO, timeline: Timeline, *, max_pixels: int
+) -> Iterator[tuple[int, VideoFrame]]:
+    """Every frame of `timeline`, proven to be at its instant."""
+    index = 0
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for frame in clip.container.decode(clip.stream):
+            if index == timeline.n_frames or _instant(frame) != timeline.at_s(index):
+                detail = f"frame {index} came out at {_instant(frame)} s, not as its packets say"
+                raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+            if frame.is_corrupt:
+                raise MediaError(Failure(FailureReason.UNDECODABLE, f"frame {index} is damaged"))
+            yield index, frame
+            index += 1
+    if index < timeline.n_frames:
+        detail = f"the decoder stopped before frame {index} of {timeline.n_frames}"
+        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+
+
+def _instant(frame: VideoFrame) -> Fraction | None:
+    if frame.pts is None or frame.time_base is None:
+        return None
+    return frame.pts * frame.time_base
+
+
+def _shown_size(frame: VideoFrame) -> tuple[int, int]:
+    lying = clockwise_turn(frame) % 180
+    return (frame.height, frame.width) if lying else (frame.width, frame.height)
+
+
+def _within(width: int, height: int, longest: int) -> tuple[int, int]:
+    scale = min(Fraction(1), Fraction(longest, max(width, height)))
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _scaled(scaler: VideoReformatter, frame: VideoFrame, *, width: int, height: int) -> Rgb:
+    small = scaler.reformat(
+        frame,
+        width=width,
+        height=height,
+        format="rgb24",
+        interpolation=Interpolation.AREA,
+        threads=1,
+    )
+    pixels: Rgb = small.to_ndarray(threads=1).astype(np.uint8, copy=False)
+    return pixels

@@ -1,0 +1,161 @@
+"""A scan on its way out of the process that opened the file, and the checks on its way in.
+
+Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then a JPEG and the side
+profiles for each picked frame. Numbers are little endian.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.errors import InvalidValueError
+from unreel.media.payload import Payload
+from unreel.media.scan import (
+    FULL,
+    HISTOGRAM_BINS,
+    MAX_SCANNED,
+    N_PICKED,
+    PICKED_SIDE,
+    PickedFrame,
+    Scan,
+    Side,
+    SideProfile,
+)
+from unreel.media.wire import PickedHeader, ScanHeader, write_exact
+
+_PER_FRAME: Final = 5
+_PER_PICKED: Final = 2
+_JPEG_START: Final = b"\xff\xd8\xff"
+_JPEG_BYTES: Final = 3 * PICKED_SIDE**2 + (1 << 16)
+_MOST_TICKS: Final = 1 << 60
+
+
+def scan_payload(scan: Scan) -> Payload:
+    """The reply that `read_scan` reads."""
+    time_base = _common_tick(scan)
+    ticks = [int(at_s / time_base) for at_s in scan.instants_s]
+    header = {
+        "width": scan.width,
+        "height": scan.height,
+        "n_frames": scan.n_frames,
+        "time_base": write_exact(time_base),
+        "last_ticks": int(scan.end_s / time_base) - ticks[-1],
+        "picked": [_picked_header(frame) for frame in scan.picked],
+    }
+    blobs = [
+        np.array(ticks, "<i8").tobytes(),
+        scan.histograms.tobytes(),
+        scan.lightness.astype("<f4").tobytes(),
+        scan.changes.astype("<f4").tobytes(),
+        scan.stirs.astype("<f4").tobytes(),
+    ]
+    for frame in scan.picked:
+        blobs.append(frame.jpeg)
+        blobs.append(b"".join(frame.sides[s].content.tobytes() for s in Side if s in frame.sides))
+    return Payload(header, tuple(blobs))
+
+
+def read_scan(payload: Payload) -> Scan:
+    """The scan of a reply that nobody vouches for.
+
+    Raises:
+        InvalidValueError: A count, a size or a number cannot be.
+    """
+    header = ScanHeader.model_validate(payload.header)
+    n_frames, blobs = header.n_frames, payload.blobs
+    _expect(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
+    _expect(len(header.picked) <= N_PICKED, "there are more pictures than asked for")
+    _expect(len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing")
+    sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
+    _expect(
+        sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
+        "there is not one measure for each frame",
+    )
+    ticks = np.frombuffer(blobs[0], "<i8")
+    _expect(bool(np.all(np.abs(ticks) < _MOST_TICKS)), "a time is out of range")
+    _expect(bool(np.all(np.diff(ticks) >= 0)), "frames are out of order")
+    instants_s = tuple(int(tick) * header.time_base for tick in ticks)
+    return Scan(
+        width=header.width,
+        height=header.height,
+        instants_s=instants_s,
+        end_s=instants_s[-1] + header.last_ticks * header.time_base,
+        histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
+        lightness=_levels(blobs[2]),
+        changes=_levels(blobs[3]),
+        stirs=_levels(blobs[4]),
+        picked=tuple(_read_picked(header, blobs[_PER_FRAME:], instants_s)),
+    )
+
+
+def _common_tick(scan: Scan) -> Fraction:
+    """The longest tick of which every instant of the scan is a multiple."""
+    instants = {*scan.instants_s, scan.end_s}
+    per_second = math.lcm(*(at_s.denominator for at_s in instants))
+    step = math.gcd(*(int(at_s * per_second) for at_s in instants))
+    return Fraction(step, per_second)
+
+
+def _picked_header(frame: PickedFrame) -> dict[str, Any]:
+    return {
+        "index": frame.index,
+        "width": frame.width,
+        "height": frame.height,
+        "sharpness": frame.sharpness,
+        "noise": frame.noise,
+        "levels": {side.value: profile.level for side, profile in frame.sides.items()},
+    }
+
+
+def _levels(blob: bytes) -> NDArray[np.float32]:
+    levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
+    _expect(bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range")
+    return levels
+
+
+def _read_picked(
+    header: ScanHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
+) -> Iterator[PickedFrame]:
+    before = -1
+    for place, frame in enumerate(header.picked):
+        jpeg, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
+        _expect(before < frame.index < len(instants_s), "picked frames are out of order")
+        _expect(max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for")
+        _expect(jpeg.startswith(_JPEG_START), "a picture is not a JPEG")
+        _expect(len(jpeg) <= _JPEG_BYTES, "a JPEG is larger than its pixels")
+        before = frame.index
+        yield PickedFrame(
+            index=frame.index,
+            at_s=instants_s[frame.index],
+            width=frame.width,
+            height=frame.height,
+            jpeg=jpeg,
+            sharpness=frame.sharpness,
+            noise=frame.noise,
+            sides=_read_sides(header, frame, lines),
+        )
+
+
+def _read_sides(header: ScanHeader, frame: PickedHeader, lines: bytes) -> dict[Side, SideProfile]:
+    halves = {side: max(1, _across(header, side) // 2) for side in Side if side in frame.levels}
+    _expect(len(lines) == sum(halves.values()), "a side's profile has not one value for each line")
+    sides: dict[Side, SideProfile] = {}
+    place = 0
+    for side, half in halves.items():
+        content = np.frombuffer(lines[place : place + half], np.uint8)
+        sides[side] = SideProfile(level=frame.levels[side.value], content=content)
+        place += half
+    return sides
+
+
+def _across(header: ScanHeader, side: Side) -> int:
+    return header.width if side in (Side.LEFT, Side.RIGHT) else header.height
+
+
+def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+    if not holds:
+        raise InvalidValueError(otherwise)

@@ -1,0 +1,156 @@
+"""What became of the questions, and what the answers cost."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from unreel.report.boards import Board, Contender, Panel
+from unreel.report.charts import Chart, stacked
+from unreel.report.figures import Cost, Upshot, cost_of, upshot_of
+from unreel.report.ranking import name_cell
+from unreel.report.tables import (
+    Cell,
+    Column,
+    Line,
+    Notes,
+    Table,
+    count_cell,
+    measured_cell,
+)
+
+_READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
+
+
+def coverage(board: Board) -> Panel:
+    """Parse coverage, and failures by cause."""
+    upshots = {one.name: upshot_of(one.entrant) for one in board.contenders}
+    causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
+    order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
+    rows = [row for one in board.contenders for row in _rows(one, upshots[one.name], order)]
+    present = [part for part in order if any(row["part"] == part for row in rows)]
+    chart = Chart(
+        id=f"{board.id}-coverage",
+        title="What became of the questions",
+        alt=" ".join(_ending(one, upshots[one.name]) for one in board.spoken),
+        spec=stacked(rows, order=present, names=[one.name for one in board.contenders]),
+    )
+    columns = [Column(title="Reviewer", numbers=False), Column(title="Asked")]
+    columns += [Column(title=name.capitalize()) for name in order]
+    lines = []
+    for one in board.contenders:
+        counts = _counts(upshots[one.name], order)
+        cells = [Cell(text=f"{n:,}") for n in (upshots[one.name].n_asked, *counts.values())]
+        lines.append(Line(cells=(name_cell(one), *cells), kind=one.kind))
+    tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
+    if any(upshot.parts for upshot in upshots.values()):
+        tables.append(_parts(board, upshots))
+    return Panel(
+        id=f"{board.id}-coverage",
+        heading="Coverage and failures",
+        lead=(
+            "A failure is never taken for an answer: it enters no score and is counted here by its "
+            "cause. An answer whose label or score cannot be read is unreadable."
+        ),
+        charts=(chart,),
+        tables=tuple(tables),
+    )
+
+
+def costs(board: Board) -> Panel:
+    """Tokens, money and time."""
+    notes = Notes()
+    found = {one.name: cost_of(one.entrant) for one in board.contenders}
+    lines = [
+        Line(cells=(name_cell(one), *_cost_cells(found[one.name], notes)), kind=one.kind)
+        for one in board.contenders
+    ]
+    columns = (
+        Column(title="Reviewer", numbers=False),
+        Column(title="Answers"),
+        Column(title="Tokens in"),
+        Column(title="Tokens out"),
+        Column(title="Tokens each", meaning="mean of an answer's tokens, in and out"),
+        Column(title="USD"),
+        Column(title="USD each", meaning="mean cost of an answer"),
+        Column(title="Seconds", meaning="mean time from question to answer"),
+    )
+    return Panel(
+        id=f"{board.id}-costs",
+        heading="Cost",
+        lead="Sums over the stored answers are exact; means carry their interval.",
+        tables=(
+            Table(
+                caption="Tokens, money and time",
+                columns=columns,
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+        is_open=True,
+    )
+
+
+def _cost_cells(cost: Cost, notes: Notes) -> tuple[Cell, ...]:
+    untold = "no answer tells its tokens"
+    usd = Cell(note=notes.mark("no price is known"))
+    if cost.cost_usd is not None:
+        usd = Cell(text=f"{cost.cost_usd:,.4f}")
+    return (
+        Cell(text=f"{cost.n_answers:,}"),
+        count_cell(cost.input_tokens, notes, why=untold),
+        count_cell(cost.output_tokens, notes, why=untold),
+        measured_cell(cost.tokens_each, notes, places=0),
+        usd,
+        measured_cell(cost.usd_each, notes, places=5),
+        measured_cell(cost.latency_s, notes, places=2),
+    )
+
+
+def _counts(upshot: Upshot, order: list[str]) -> dict[str, int]:
+    known = {
+        _READABLE: upshot.readable,
+        _UNREADABLE: upshot.unreadable,
+        _NOT_ASKED: upshot.n_not_asked,
+        **upshot.failures,
+    }
+    return {name: known.get(name, 0) for name in order}
+
+
+def _rows(one: Contender, upshot: Upshot, order: list[str]) -> Iterator[Mapping[str, Any]]:
+    counts = _counts(upshot, order)
+    total = max(1, sum(counts.values()))
+    for rank, (part, n) in enumerate(counts.items()):
+        if n:
+            yield {
+                "who": one.name,
+                "part": part,
+                "rank": rank,
+                "share": 100 * n / total,
+                "tip": f"{one.name}: {n:,} of {total:,} {part}",
+            }
+
+
+def _ending(one: Contender, upshot: Upshot) -> str:
+    failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
+    said = f"{one.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
+    return f"{said}, {upshot.unreadable:,} unreadable{failed}."
+
+
+def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
+    names = sorted({name for upshot in upshots.values() for name in upshot.parts})
+    columns = [Column(title="Reviewer", numbers=False)]
+    columns += [Column(title=name) for name in names]
+    lines = [
+        Line(
+            cells=(
+                name_cell(one),
+                *(Cell(text=f"{upshots[one.name].parts.get(name, 0):,}") for name in names),
+            ),
+            kind=one.kind,
+        )
+        for one in board.contenders
+    ]
+    return Table(
+        caption="Parts of answers that could not be read, by reason",
+        columns=tuple(columns),
+        lines=tuple(lines),
+    )

@@ -1,0 +1,169 @@
+"""Boards: reviewers that answered the same questions, side by side, panel by panel."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Final
+
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.question import Condition
+from unreel.report.charts import FLOORS, SERIES, SHOWN, Chart, Palette
+from unreel.report.figures import LEADING, metric_of
+from unreel.report.reading import Entrant
+from unreel.report.tables import Table
+
+SPOKEN: Final = 4
+TITLES: Final = {
+    "trace": "Where, when and why",
+    "reality": "Real or generated",
+    "realism": "How realistic, 1 to 5",
+    "preference": "Which of two is real",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One question and its answer: words, a chart where there is one, and the table behind it."""
+
+    id: str
+    heading: str
+    lead: str
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    is_open: bool = False
+    """Whether tables are shown without being asked for."""
+    extras: tuple[tuple[str, Table], ...] = ()
+    """More tables, each behind its own heading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """An entrant at its place on a board."""
+
+    place: int
+    """Of its answers in the browser of clips."""
+    name: str
+    """The reviewer, with what sets it apart from others of the same name."""
+    entrant: Entrant
+
+    @property
+    def kind(self) -> str:
+        """`reviewer` or `floor`."""
+        return "floor" if self.entrant.is_floor else "reviewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """Contenders over the same questions, best first."""
+
+    id: str
+    protocol: str
+    title: str
+    benchmark: str
+    instrument: str
+    same: str
+    """The parts of the condition that all have in common."""
+    ranks_by: str
+    """The metric that orders them."""
+    contenders: tuple[Contender, ...]
+    panels: tuple[Panel, ...] = field(default=())
+
+    @property
+    def entrants(self) -> list[Entrant]:
+        """The entrants in order."""
+        return [contender.entrant for contender in self.contenders]
+
+    @property
+    def shown(self) -> tuple[Contender, ...]:
+        """Those that one chart can tell apart: reviewers before floors."""
+        by_kind = sorted(self.contenders, key=lambda one: one.kind == "floor")
+        kept = by_kind[:SHOWN]
+        return tuple(one for one in self.contenders if one in kept)
+
+    @property
+    def palette(self) -> Palette:
+        """The colour of each of these, the same on every chart; floors are grey."""
+        colours = {"reviewer": itertools.cycle(SERIES), "floor": itertools.cycle(FLOORS)}
+        return {one.name: next(colours[one.kind]) for one in self.shown}
+
+    @property
+    def spoken(self) -> tuple[Contender, ...]:
+        """Those that are told of in words: the first reviewers, or the floors where there is none."""
+        reviewers = tuple(one for one in self.contenders if one.kind == "reviewer")
+        return (reviewers or self.contenders)[:SPOKEN]
+
+
+def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: int) -> Board:
+    """A board without panels; `places` are those of the entrants among all of the report."""
+    protocol = entrants[0].protocol
+    ranks_by = ranking_metric(entrants)
+    names = name_entrants(entrants)
+    contenders = [
+        Contender(place=place, name=name, entrant=entrant)
+        for place, name, entrant in zip(places, names, entrants, strict=True)
+    ]
+    first = entrants[0]
+    where = _short_path(first.benchmark)
+    return Board(
+        id=f"board-{number}",
+        protocol=protocol,
+        title=TITLES[protocol],
+        benchmark=f"{where}, {first.extent}" if first.extent else where,
+        instrument=str(first.instrument.instrument),
+        same=_shared([entrant.condition for entrant in entrants]),
+        ranks_by=ranks_by,
+        contenders=tuple(
+            sorted(contenders, key=lambda one: _height(metric_of(one.entrant, ranks_by)))
+        ),
+    )
+
+
+def ranking_metric(entrants: Sequence[Entrant]) -> str:
+    """The first leading metric that every reviewer has, else the first that anybody has."""
+    leading = LEADING[entrants[0].protocol]
+    reviewers = [entrant for entrant in entrants if not entrant.is_floor] or entrants
+    for judged in (all, any):
+        for name in leading:
+            if judged(isinstance(metric_of(entrant, name), Estimate) for entrant in reviewers):
+                return name
+    return leading[0]
+
+
+def name_entrants(entrants: Sequence[Entrant]) -> list[str]:
+    """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
+    conditions = list(dict.fromkeys(entrant.condition for entrant in entrants))
+    telling = list(_telling(conditions))
+    names = [
+        " · ".join([entrant.reviewer, *(str(getattr(entrant.condition, f)) for f in telling)])
+        for entrant in entrants
+    ]
+    return [
+        f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
+        for i, name in enumerate(names)
+    ]
+
+
+def _telling(conditions: Sequence[Condition]) -> Iterator[str]:
+    for name in Condition.__slots__:
+        if len({getattr(condition, name) for condition in conditions}) > 1:
+            yield name
+
+
+def _shared(conditions: Sequence[Condition]) -> str:
+    telling = set(_telling(conditions))
+    first = conditions[0]
+    return " ".join(f"{n}={getattr(first, n)}" for n in Condition.__slots__ if n not in telling)
+
+
+def _height(measured: Measured) -> tuple[bool, float]:
+    """Sorts the best first and the unmeasured last."""
+    if isinstance(measured, Estimate):
+        return False, -measured.value
+    return True, 0.0
+
+
+def _short_path(path: str) -> str:
+    """The last parts of a path: enough to know it, without telling about the machine."""
+    parts = PurePath(path).parts
+    return "/".join(parts[-2:]) if PurePath(path).suffix else parts[-1]

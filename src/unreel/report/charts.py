@@ -1,0 +1,259 @@
+"""Charts as Vega-Lite descriptions. Colours are names of the page's own, so that they follow its light.
+
+A name such as `$--accent` stands for the style sheet's variable; `charts.js` puts in what it is now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.core.estimate import Measured, Unmeasured
+
+SHOWN: Final = 6
+"""Entrants that one chart tells apart by colour; the table beside it has all."""
+SERIES: Final = tuple(f"$--series-{number}" for number in range(SHOWN))
+FLOORS: Final = tuple(f"$--floor-{number}" for number in range(3))
+_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+_KINDS: Final = {"reviewer": "$--accent", "floor": "$--muted"}
+_SHAPES: Final = {"reviewer": "circle", "floor": "square"}
+_TIGHT: Final = 5
+"""Letters of a step's name where the screen is narrow."""
+_TIP: Final = [{"field": "tip", "type": "nominal"}]
+Spec = dict[str, Any]
+Palette = Mapping[str, str]
+"""Colours by name, in the order of the legend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One picture, and what it shows in words."""
+
+    id: str
+    title: str
+    alt: str
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One number of a chart: who it is of, in which group, and what it is."""
+
+    who: str
+    measured: Measured
+    group: str = ""
+    kind: str = "reviewer"
+
+    def datum(self, *, places: int = 1) -> Mapping[str, Any] | None:
+        """The row of the chart's data; `None` where there is no number."""
+        if isinstance(self.measured, Unmeasured):
+            return None
+        it = self.measured
+        ends = f"{it.low:.{places}f} to {it.high:.{places}f}"
+        number = f"{it.value:.{places}f}, 95 % interval {ends}, n {it.n}"
+        about = ", ".join(part for part in (self.who, self.group) if part)
+        return {
+            "who": self.who,
+            "group": self.group,
+            "kind": self.kind,
+            "value": it.value,
+            "low": it.low,
+            "high": it.high,
+            "tip": f"{about}: {number}",
+        }
+
+
+def ranked(
+    points: Sequence[Point], *, title: str, domain: tuple[float, float], places: int
+) -> Spec:
+    """A line for each entrant, best first: its value and its interval; kinds differ in shape too."""
+    data = _data(points, places=places)
+    order = list(dict.fromkeys(row["who"] for row in data))
+    kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in data)]
+    y = {"field": "who", "type": "nominal", "sort": order, "axis": {"title": None}}
+    colour = {
+        "field": "kind",
+        "type": "nominal",
+        "scale": {"domain": kinds, "range": [_KINDS[kind] for kind in kinds]},
+        "legend": {"title": None},
+    }
+    shape = {
+        "field": "kind",
+        "type": "nominal",
+        "scale": {"domain": kinds, "range": [_SHAPES[kind] for kind in kinds]},
+        "legend": {"title": None},
+    }
+    encoding = {"y": y, "color": colour}
+    return _chart(data, _interval_layers(encoding, shape, title=title, domain=domain)) | {
+        "height": {"step": 24}
+    }
+
+
+def grouped(
+    points: Sequence[Point],
+    palette: Palette,
+    *,
+    title: str,
+    domain: tuple[float, float],
+    places: int,
+) -> Spec:
+    """For each group a line for each name of the palette."""
+    data = _data(points, places=places)
+    names = list(palette)
+    groups = list(dict.fromkeys(row["group"] for row in data))
+    encoding = {
+        "y": {"field": "group", "type": "nominal", "sort": groups, "axis": {"title": None}},
+        "yOffset": {"field": "who", "type": "nominal", "sort": names},
+        "color": _by_name(palette),
+    }
+    step = 11 if len(names) > 1 else 22
+    return _chart(data, _interval_layers(encoding, None, title=title, domain=domain)) | {
+        "height": {"step": step, "for": "offset"}
+    }
+
+
+def stepped(points: Sequence[Point], palette: Palette, *, steps: Sequence[str], title: str) -> Spec:
+    """A line for each name of the palette over ordered steps, which must be words of our own."""
+    shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
+    data = _beside(_data(shown, places=1), palette, [list(steps).index(p.group) for p in shown])
+    wide, tight = (
+        "[" + ", ".join(f"'{word}'" for word in words) + "]"
+        for words in (steps, [step[:_TIGHT] for step in steps])
+    )
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "scale": {"domain": [-0.45, len(steps) - 0.55]},
+        "axis": {
+            "title": None,
+            "grid": False,
+            "values": list(range(len(steps))),
+            "tickCount": len(steps),
+            "labelExpr": f"(width < 360 ? {tight} : {wide})[datum.value]",
+            "labelOverlap": False,
+        },
+    }
+    y: Spec = {"type": "quantitative", "scale": {"domain": [0, 100]}, "title": title}
+    line = {
+        "mark": {"type": "line", "strokeWidth": 2, "opacity": 0.5},
+        "encoding": {"x": x, "y": {"field": "value", **y}, "color": _by_name(palette)},
+    }
+    return _chart(data, [line, *_upright(x, y, palette)]) | {"height": 300}
+
+
+def stacked(
+    rows: Sequence[Mapping[str, Any]], *, order: Sequence[str], names: Sequence[str]
+) -> Spec:
+    """Shares of a whole for each entrant: `rows` hold who, part, n, share and tip."""
+    colours = ["$--good", "$--warn", *SERIES[2:], *SERIES[:2]]
+    bar = {
+        "mark": {"type": "bar", "height": {"band": 0.62}},
+        "encoding": {
+            "y": {"field": "who", "type": "nominal", "sort": list(names), "axis": {"title": None}},
+            "x": {
+                "field": "share",
+                "type": "quantitative",
+                "stack": "zero",
+                "scale": {"domain": [0, 100]},
+                "title": "share of questions, %",
+            },
+            "color": {
+                "field": "part",
+                "type": "nominal",
+                "scale": {
+                    "domain": list(order),
+                    "range": [colours[i % len(colours)] for i in range(len(order))],
+                },
+                "legend": {"title": None},
+            },
+            "order": {"field": "rank", "type": "quantitative"},
+            "tooltip": _TIP,
+        },
+    }
+    return _chart(rows, [bar]) | {"height": {"step": 28}}
+
+
+def ladder(points: Sequence[Point], palette: Palette, *, title: str) -> Spec:
+    """People's mean score over the score given, with the line on which both agree."""
+    shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
+    data = _beside(_data(shown, places=2), palette, [int(point.group) for point in shown])
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "scale": {"domain": [0.6, 5.4]},
+        "axis": {"values": [1, 2, 3, 4, 5], "tickCount": 5, "format": "d"},
+        "title": "score given",
+    }
+    y: Spec = {"type": "quantitative", "scale": {"domain": [1, 5]}, "title": title}
+    diagonal = {
+        "data": {"values": [{"at": 1, "value": 1}, {"at": 5, "value": 5}]},
+        "mark": {"type": "line", "strokeDash": [4, 4], "color": "$--muted"},
+        "encoding": {"x": x, "y": {"field": "value", **y}},
+    }
+    return _chart(data, [diagonal, *_upright(x, y, palette)]) | {"height": 300}
+
+
+def _beside(
+    data: Sequence[Mapping[str, Any]], palette: Palette, at: Sequence[int]
+) -> list[Mapping[str, Any]]:
+    """The rows with their place across: those of one step side by side, in the palette's order."""
+    names = list(palette)
+    apart = 0.6 / max(1, len(names))
+    middle = (len(names) - 1) / 2
+    return [
+        {**row, "at": step + apart * (names.index(row["who"]) - middle)}
+        for row, step in zip(data, at, strict=True)
+    ]
+
+
+def _upright(x: Spec, y: Spec, palette: Palette) -> list[Spec]:
+    shared: Spec = {"x": x, "color": _by_name(palette)}
+    rule = {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {**shared, "y": {"field": "low", **y}, "y2": {"field": "high"}},
+    }
+    dot = {
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {**shared, "y": y | {"field": "value"}, "tooltip": _TIP},
+    }
+    return [rule, dot]
+
+
+def _interval_layers(
+    encoding: Spec, shape: Spec | None, *, title: str, domain: tuple[float, float]
+) -> list[Spec]:
+    x: Spec = {"type": "quantitative", "scale": {"domain": list(domain)}, "title": title}
+    rule = {
+        "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.7},
+        "encoding": {**encoding, "x": {"field": "low", **x}, "x2": {"field": "high"}},
+    }
+    dot = {
+        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+        "encoding": {**encoding, "x": {"field": "value", **x}, "tooltip": _TIP},
+    }
+    if shape is not None:
+        dot["encoding"]["shape"] = shape
+    return [rule, dot]
+
+
+def _by_name(palette: Palette) -> Spec:
+    return {
+        "field": "who",
+        "type": "nominal",
+        "scale": {"domain": list(palette), "range": list(palette.values())},
+        "legend": {"title": None},
+    }
+
+
+def _data(points: Sequence[Point], *, places: int) -> list[Mapping[str, Any]]:
+    rows = (point.datum(places=places) for point in points)
+    return [row for row in rows if row is not None]
+
+
+def _chart(rows: Sequence[Mapping[str, Any]], layers: Sequence[Spec]) -> Spec:
+    return {
+        "$schema": _SCHEMA,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"values": list(rows)},
+        "layer": list(layers),
+    }

@@ -1,0 +1,286 @@
+"""The browser of single clips: a small index that is read at once, and details that are read when looked at."""
+
+import base64
+import gzip
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Entry
+from unreel.core.box import Box
+from unreel.core.clip import Generated
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label, Rating
+from unreel.core.span import to_us
+from unreel.core.trace import Trace
+from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
+from unreel.evaluate.showing import SurveyedClip
+from unreel.report.figures import decided
+from unreel.report.reading import Entrant, Item, Subject, notes_of
+from unreel.report.shelf import Shelf
+
+CHUNK: Final = 64
+"""Clips whose details are unpacked together."""
+LONGEST_TEXT: Final = 20_000
+"""Letters of an answer that the page keeps."""
+FAR_OFF: Final = 2
+"""Points by which a realism score must miss people's to count as wrong in the browser."""
+SHORT_ID: Final = 12
+RIGHT, WRONG, UNREADABLE, FAILED = range(4)
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """All that is known of one clip or pair of a benchmark."""
+
+    subjects: tuple[Subject, ...]
+    answers: list[tuple[int, Item]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """What the page keeps of the clips."""
+
+    index: Mapping[str, Any]
+    chunks: tuple[str, ...]
+    """Details of `CHUNK` clips each: JSON, gzip, base64."""
+    n_clips: int
+    n_answers: int
+
+
+def build_browser(entrants: Sequence[Entrant], names: Sequence[str], shelf: Shelf) -> Browser:
+    """The clips of all `entrants`, which the page knows by `names`, with their media put in place."""
+    sheets: dict[tuple[str, str], _Sheet] = {}
+    for place, entrant in enumerate(entrants):
+        for item in entrant.items:
+            where = (entrant.benchmark, item.key)
+            sheet = sheets.setdefault(where, _Sheet(subjects=item.subjects))
+            sheet.answers.append((place, item))
+    creators, kinds = _Words(), _Words()
+    ids = _short_ids([key for _, key in sheets])
+    lines = [
+        _line(ids[i], sheet, creators=creators, kinds=kinds)
+        for i, sheet in enumerate(sheets.values())
+    ]
+    details = (_detail(sheet, shelf) for sheet in sheets.values())
+    index = {
+        "creators": creators.listed,
+        "kinds": kinds.listed,
+        "entrants": [
+            {
+                "name": name,
+                "protocol": entrant.protocol,
+                "condition": str(entrant.condition),
+                "floor": entrant.is_floor,
+            }
+            for name, entrant in zip(names, entrants, strict=True)
+        ],
+        "clips": lines,
+        "chunk": CHUNK,
+    }
+    return Browser(
+        index=index,
+        chunks=tuple(_pack(chunk) for chunk in _chunked(details)),
+        n_clips=len(lines),
+        n_answers=sum(len(sheet.answers) for sheet in sheets.values()),
+    )
+
+
+class _Words:
+    """Gives each word a number, so that the index says it once."""
+
+    def __init__(self) -> None:
+        self.listed: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = len(self.listed)
+            self.listed.append(word)
+        return self._numbers[word]
+
+
+def _short_ids(keys: Sequence[str]) -> list[str]:
+    """The beginnings of the keys; those that are alike get a number."""
+    seen: dict[str, int] = {}
+    ids = []
+    for key in keys:
+        short = "-".join(part[:SHORT_ID] for part in key.split("+"))
+        seen[short] = seen.get(short, 0) + 1
+        ids.append(short if seen[short] == 1 else f"{short}.{seen[short]}")
+    return ids
+
+
+def _line(short: str, sheet: _Sheet, *, creators: _Words, kinds: _Words) -> list[Any]:
+    """One clip of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
+    entries = [subject.entry for subject in sheet.subjects]
+    made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
+    marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
+    return [
+        short,
+        " | ".join(entry.name for entry in entries),
+        creators.number(made_by[0]) if made_by else -1,
+        [kinds.number(kind) for kind in marked],
+        [[place, status_of(item)] for place, item in sheet.answers],
+    ]
+
+
+def status_of(item: Item) -> int:
+    """Right, wrong, unreadable or failed; a realism score is wrong when it is far off."""
+    outcome, truth = item.outcome, item.rows[0].truth
+    if isinstance(outcome, Failure):
+        return FAILED
+    said = decided(outcome)
+    if said is None:
+        return UNREADABLE
+    if isinstance(outcome, RealismVerdict):
+        return WRONG if abs(int(said) - truth.score) >= FAR_OFF else RIGHT
+    right = truth if isinstance(outcome, PreferenceVerdict) else item.subjects[0].entry.label
+    return RIGHT if said == right else WRONG
+
+
+def _chunked(details: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    while chunk := list(itertools.islice(details, CHUNK)):
+        yield chunk
+
+
+def _pack(chunk: list[dict[str, Any]]) -> str:
+    text = json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+
+
+def _detail(sheet: _Sheet, shelf: Shelf) -> dict[str, Any]:
+    return {
+        "clips": [_clip(subject, shelf) for subject in sheet.subjects],
+        "answers": [_answer(place, item) for place, item in sheet.answers],
+    }
+
+
+def _clip(subject: Subject, shelf: Shelf) -> dict[str, Any]:
+    entry = subject.entry
+    told = {
+        "name": entry.name,
+        "label": entry.label.value,
+        "creator": entry.origin.creator if isinstance(entry.origin, Generated) else "",
+        "setting": entry.origin.setting if isinstance(entry.origin, Generated) else "",
+        "split": entry.split,
+        "group": entry.group,
+        "prompt": entry.prompt[:LONGEST_TEXT],
+        "difficulty": entry.difficulty,
+        "traces": [_trace(trace) for trace in entry.traces],
+        "rating": _rating(entry.rating),
+        "votes": _votes(entry),
+    }
+    if isinstance(subject.clip, Failure):
+        return told | {"failure": _failure(subject.clip)}
+    shelf.take(subject.clip)
+    return told | _shape(subject.clip, shelf)
+
+
+def _shape(clip: SurveyedClip, shelf: Shelf) -> dict[str, Any]:
+    video = clip.facts.video
+    steady = not video.variable_rate and video.first_at_s == 0
+    return {
+        "id": clip.id,
+        "width": video.width,
+        "height": video.height,
+        "duration_us": to_us(video.duration_s),
+        "rate": [video.average_rate.numerator, video.average_rate.denominator] if steady else None,
+        "n_frames": video.n_frames,
+        "src": shelf.sources.get(clip.id),
+        "absent": shelf.missing.get(clip.id, ""),
+    }
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "start_us": trace.span.start_us,
+        "end_us": trace.span.end_us,
+        "boxes": [{"at_us": mark.at_us, **_box(mark.box)} for mark in trace.track],
+        "kinds": sorted(category.value for category in trace.categories),
+        "text": trace.explanation[:LONGEST_TEXT],
+    }
+
+
+def _box(box: Box) -> dict[str, float]:
+    return {edge: round(getattr(box, edge), 5) for edge in ("x0", "y0", "x1", "y1")}
+
+
+def _rating(rating: Rating | None) -> dict[str, Any] | None:
+    if rating is None:
+        return None
+    return {"score": rating.score, "problem": rating.problem, "adherence": rating.adherence}
+
+
+def _votes(entry: Entry) -> list[int] | None:
+    """How many people said generated, and how many were asked."""
+    if not entry.votes:
+        return None
+    return [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
+
+
+def _failure(failure: Failure) -> dict[str, str]:
+    return {
+        "reason": failure.reason.value,
+        "detail": failure.detail[:LONGEST_TEXT],
+        "remedy": failure.reason.remedy,
+    }
+
+
+def _answer(place: int, item: Item) -> dict[str, Any]:
+    stored, outcome = item.stored, item.outcome
+    answer: dict[str, Any] = {"entrant": place, "status": status_of(item)}
+    if isinstance(outcome, Failure):
+        answer["failure"] = _failure(outcome)
+    else:
+        text = stored.get("text") or ""
+        answer["text"] = text[:LONGEST_TEXT]
+        answer["cut"] = max(0, len(text) - LONGEST_TEXT)
+        answer["said"] = dict(_said(outcome))
+        answer["unread"] = dict(_unread(outcome))
+    if isinstance(outcome, TraceVerdict):
+        answer["meets"] = _meets(item, outcome)
+    for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
+        if stored.get(column) is not None:
+            answer[column] = stored[column]
+    frames = notes_of(item).get("frames") or []
+    answer["shown_us"] = [[to_us(Fraction(at)) for _, at in clip] for clip in frames]
+    return answer
+
+
+def _said(outcome: Any) -> Iterator[tuple[str, Any]]:
+    for part in outcome.__slots__:
+        value = getattr(outcome, part)
+        if isinstance(value, Box):
+            yield part, _box(value)
+        elif not isinstance(value, Unparsed):
+            yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _unread(outcome: Any) -> Iterator[tuple[str, str]]:
+    # An answer of real owes no box, time or explanation.
+    owes_all = getattr(outcome, "label", None) is not Label.REAL
+    for part in outcome.__slots__ if owes_all else ("label",):
+        value = getattr(outcome, part)
+        if isinstance(value, Unparsed):
+            yield part, value.reason.value
+
+
+def _meets(item: Item, said: TraceVerdict) -> list[dict[str, Any]]:
+    """How the answer compares with each trace that people marked."""
+    found = []
+    for row in item.rows:
+        truth, meets = row.truth, {}
+        if said.label is Label.REAL or truth.trace is None:
+            continue
+        if truth.box is not None and isinstance(said.box, Box):
+            meets["iou"] = round(truth.box.iou(said.box), 3)
+        if isinstance(said.start_us, int):
+            meets["late_us"] = said.start_us - truth.start_us
+        if row.text_score is not None:
+            meets["judged"] = row.text_score
+        found.append(meets)
+    return found

@@ -1,0 +1,222 @@
+"""The evidence of one review: a page to look at, and the clip with what was found drawn on it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from PIL import Image
+
+from unreel.core.answer import Reply
+from unreel.core.facts import VideoFacts
+from unreel.core.failure import Failure
+from unreel.core.span import to_us
+from unreel.core.trace import Trace
+from unreel.evaluate.review import Opinion, Review
+from unreel.media.overlay import annotate
+from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
+from unreel.media.reader import MediaReader
+from unreel.report.findings import find_tracks, moving_marks
+from unreel.report.footage import Footage, data_uri, prepare_footage
+from unreel.report.page import render, whole_page
+from unreel.report.provenance import Provenance
+from unreel.report.wording import (
+    NO_PROOF,
+    agreements,
+    explain_failure,
+    headline,
+    parts,
+    plain,
+    seconds,
+    tone,
+)
+
+PAGE: Final = "evidence.html"
+ANNOTATED: Final = "annotated.mp4"
+
+_THUMB: Final = 192
+_MOST_THUMBS: Final = 64
+_MOST_INSTANTS: Final = 20_000
+_ANNOTATED_SIDE: Final = 960
+_ANNOTATED_FRAMES: Final = 720
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What was written."""
+
+    page: Path
+    annotated: Path | Failure
+    footage: Footage | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What a page tells beside the opinions."""
+
+    provenance: Provenance
+    made_at: datetime
+    truth: tuple[Trace, ...] = ()
+    """Where the clip's faults really are, if anybody knows."""
+    note: str = ""
+    """A sentence at the top, for example that the answers are recorded."""
+
+
+def write_evidence(
+    review: Review, out: Path, *, reader: MediaReader, background: Background
+) -> Evidence:
+    """Write the page and the annotated clip of `review` into the folder `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    footage = prepare_footage(review.clip, out, reader=reader)
+    annotated = _write_annotated(review, out / ANNOTATED, reader=reader, truth=background.truth)
+    page = out / PAGE
+    html = build_page(review, background, footage=footage, annotated=annotated)
+    page.write_text(html, encoding="utf-8")
+    return Evidence(page=page, annotated=annotated, footage=footage)
+
+
+def build_page(
+    review: Review,
+    background: Background,
+    *,
+    footage: Footage | Failure,
+    annotated: Path | Failure,
+) -> str:
+    """The whole page as HTML."""
+    name = plain(Path(review.clip.location).name)
+    opinions = [_opinion_row(opinion, review) for opinion in review.opinions]
+    named = dict.fromkeys(row["reviewer"] for row in opinions)
+    body = render(
+        "evidence.html",
+        name=name,
+        clip=review.clip,
+        video=review.clip.facts.video,
+        duration=seconds(_duration_us(review)),
+        no_proof=NO_PROOF,
+        background=background,
+        footage=footage if isinstance(footage, Footage) else None,
+        footage_failure=str(footage) if isinstance(footage, Failure) else "",
+        annotated=annotated.name if isinstance(annotated, Path) else "",
+        annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
+        opinions=opinions,
+        reviewers={who: [row for row in opinions if row["reviewer"] == who] for who in named},
+        agreements=[str(one) for one in agreements(review.opinions)],
+        version=version("unreel"),
+    )
+    data = {}
+    if isinstance(footage, Footage):
+        data["player-spec"] = _spec(review, footage, background.truth) | {"title": name}
+    return whole_page(
+        title=f"{name}: evidence",
+        body=body,
+        styles=["player.css", "evidence.css"],
+        scripts=["player.js", "evidence.js"],
+        data=data,
+    )
+
+
+def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
+    """One opinion as the template shows it: texts only."""
+    reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
+    usage = reply.usage if reply else None
+    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    return {
+        "reviewer": plain(opinion.reviewer),
+        "instrument": str(opinion.question.instrument),
+        "tone": tone(opinion),
+        "headline": headline(opinion),
+        "failure": explain_failure(opinion),
+        "parts": list(parts(opinion.verdict)) if opinion.verdict and opinion.is_readable else [],
+        "condition": asdict(opinion.question.condition),
+        "prompt": opinion.prompt,
+        "raw": None if reply is None else plain(reply.text),
+        "key": opinion.key,
+        "box_space": opinion.box_space,
+        "latency": None if reply is None or reply.latency_us is None else seconds(reply.latency_us),
+        "tokens": usage,
+        "cost_usd": None if opinion.cost_usd is None else f"{opinion.cost_usd:.6f}",
+        "frames": [
+            {
+                "index": frame.index,
+                "at_us": (at_us := _from_start_us(frame.at_s, review)),
+                "at": seconds(at_us),
+                "size": f"{frame.width} x {frame.height}",
+                "thumb": _thumb(frame.jpeg, width=frame.width, height=frame.height),
+            }
+            for frame in frames[:_MOST_THUMBS]
+        ],
+        "n_frames": len(frames),
+        "whole": bool(opinion.exhibit and opinion.exhibit.whole),
+        "sound": bool(opinion.exhibit and opinion.exhibit.sound_wav),
+    }
+
+
+def _thumb(jpeg: bytes, *, width: int, height: int) -> str:
+    small = fit_longest(decode_jpeg(jpeg, width=width, height=height), _THUMB)
+    return data_uri(encode_jpeg(small, quality=72), "image/jpeg")
+
+
+def _spec(review: Review, footage: Footage, truth: tuple[Trace, ...]) -> dict[str, Any]:
+    duration_us = _duration_us(review)
+    shown = {
+        _from_start_us(frame.at_s, review)
+        for opinion in review.opinions
+        if opinion.exhibit
+        for frame in opinion.exhibit.frames
+    }
+    tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
+    return {
+        "src": footage.src,
+        "width": footage.width,
+        "height": footage.height,
+        "duration_us": duration_us,
+        "instants": list(_instants(footage)),
+        "shown_us": sorted(shown),
+        "tracks": [track.spec() for track in tracks],
+    }
+
+
+def _instants(footage: Footage) -> Iterator[int]:
+    """When each frame appears, after the first; nothing where they follow no one rate."""
+    if footage.rate is not None and footage.n_frames <= _MOST_INSTANTS:
+        yield from (to_us(index / footage.rate) for index in range(footage.n_frames))
+
+
+def _duration_us(review: Review) -> int:
+    return max(1, to_us(review.clip.facts.video.duration_s))
+
+
+def _from_start_us(at_s: Fraction, review: Review) -> int:
+    return to_us(at_s - review.clip.facts.video.first_at_s)
+
+
+def _write_annotated(
+    review: Review, path: Path, *, reader: MediaReader, truth: tuple[Trace, ...]
+) -> Path | Failure:
+    duration_us = _duration_us(review)
+    sampled = reader.frames(
+        Path(review.clip.location),
+        sampling=_annotated_plan(review.clip.facts.video),
+        longest_side=_ANNOTATED_SIDE,
+    )
+    if isinstance(sampled, Failure):
+        return sampled
+    pictures = (
+        (_from_start_us(frame.at_s, review), Image.fromarray(frame.rgb()))
+        for frame in sampled.frames
+    )
+    tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
+    marks = list(moving_marks(tracks, duration_us=duration_us))
+    path.write_bytes(annotate(pictures, marks, duration_us=duration_us))
+    return path
+
+
+def _annotated_plan(video: VideoFacts) -> str:
+    """Every frame of a short clip; of a long one as many as a page needs to be followed."""
+    if video.n_frames <= _ANNOTATED_FRAMES and not video.variable_rate:
+        return f"fps-{video.average_rate}"
+    rate = min(Fraction(24), Fraction(_ANNOTATED_FRAMES) / max(video.duration_s, Fraction(1)))
+    return f"fps-{float(rate):.2f}-max-{_ANNOTATED_FRAMES}"

@@ -1,0 +1,317 @@
+"""The figures of a report: which ones a board shows, in which words, and what they cost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.verdict import RealismVerdict
+from unreel.protocols.groups import score_groups, trace_categories
+from unreel.protocols.protocol import Row
+from unreel.report.reading import Entrant, Item
+from unreel.stats.bootstrap import bootstrap_mean
+
+Better = Literal["more", "less", "neither"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """How one metric is named and read."""
+
+    metric: str
+    """Its name on a scorecard."""
+    title: str
+    meaning: str
+    better: Better = "more"
+    places: int = 1
+    unit: str = "%"
+
+
+_SCORE_PLACES: Final = 3
+_PERCENTS: Final = {
+    "overall": ("Overall", "mean of accuracy, explanation, box IoU and 100 less time distance"),
+    "accuracy": ("Accuracy", "right labels among all answers; one that cannot be read is wrong"),
+    "balanced": ("Balanced accuracy", "mean of both sides' accuracy, then of creators"),
+    "pooled": ("Pooled accuracy", "right among valid answers, real and generated in one pool"),
+    "fake-accuracy": ("Generated caught", "generated clips that were called generated"),
+    "real-accuracy": ("Real trusted", "real clips that were called real"),
+    "explanation": ("Explanation", "judge's score of the reason given, 0, 50 or 100"),
+    "box-iou": ("Box IoU", "overlap of the box with the marked one"),
+    "real-first-accuracy": ("Real shown first", "right when the real clip came first"),
+    "real-second-accuracy": ("Real shown second", "right when the real clip came second"),
+}
+_DISTANCES: Final = {
+    "box-distance": ("Box distance", "distance of the boxes' centres, of the diagonal"),
+    "time-distance": ("Time distance", "distance of the starts, of the clip's length"),
+}
+_HABITS: Final = {
+    "answered-real": ("Answered real", "answers that say real: the habit, whatever is shown"),
+    "whole-frame-boxes": ("Whole-frame boxes", "boxes that cover 95 % of the frame or more"),
+    "position-bias": ("Position bias", "above 0, the clip shown first is called real more often"),
+}
+_AGREEMENTS: Final = {
+    "plcc": ("PLCC", "linear correlation with people's scores"),
+    "srocc": ("SROCC", "rank correlation with people's scores"),
+    "pcr": ("PCR", "pairs of clips put in the same order as by people"),
+    "sts": ("STS", "similarity of the reasons to people's"),
+}
+
+
+def _figures() -> dict[str, Figure]:
+    found: dict[str, Figure] = {}
+    sorts: Sequence[tuple[Mapping[str, tuple[str, str]], Better]] = (
+        (_PERCENTS, "more"),
+        (_DISTANCES, "less"),
+        (_HABITS, "neither"),
+    )
+    for table, better in sorts:
+        for metric, (title, meaning) in table.items():
+            found[metric] = Figure(metric=metric, title=title, meaning=meaning, better=better)
+    for metric, (title, meaning) in _AGREEMENTS.items():
+        found[metric] = Figure(
+            metric=metric, title=title, meaning=meaning, places=_SCORE_PLACES, unit=""
+        )
+    return found
+
+
+FIGURES: Final = _figures()
+LEADING: Final[Mapping[str, tuple[str, ...]]] = {
+    "trace": (
+        "overall",
+        "accuracy",
+        "fake-accuracy",
+        "real-accuracy",
+        "explanation",
+        "box-iou",
+        "box-distance",
+        "time-distance",
+    ),
+    "reality": ("balanced", "pooled", "fake-accuracy", "real-accuracy"),
+    "realism": ("srocc", "plcc", "pcr", "sts"),
+    "preference": ("accuracy", "pooled", "real-first-accuracy", "real-second-accuracy"),
+}
+"""Columns of each instrument's leaderboard; the first one that is measured ranks."""
+GRADIENT: Final = (
+    ("Classification", "accuracy"),
+    ("Explanation", "explanation"),
+    ("Box", "box-iou"),
+    ("Time", "time-distance"),
+)
+"""From the easiest to the hardest question of `trace`."""
+
+
+def metric_of(entrant: Entrant, name: str) -> Measured:
+    """That figure of the entrant's scorecard."""
+    try:
+        return entrant.card[name]
+    except KeyError:
+        return Unmeasured(f"{entrant.protocol} does not measure it")
+
+
+def closeness(measured: Measured) -> Measured:
+    """100 less a distance, so that more is better."""
+    if isinstance(measured, Unmeasured):
+        return measured
+    low, high = 100 - measured.high, 100 - measured.low
+    return Estimate(
+        value=100 - measured.value, low=low, high=high, n=measured.n, level=measured.level
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """One figure of every entrant, for each of several groups."""
+
+    title: str
+    figure: Figure
+    cells: Mapping[str, Mapping[int, Measured]]
+    """By group, then by the entrant's place on the board."""
+
+
+def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
+    """How each creator's clips fared, for instruments that tell."""
+    protocol = entrants[0].protocol
+    if protocol == "reality":
+        return [_caught(entrants)]
+    if protocol == "realism":
+        return [_realism_by_creator(entrants)]
+    names = {"trace": ("fake-accuracy", "box-iou", "time-distance"), "preference": ("pooled",)}
+    cards = [
+        score_groups(
+            entrant.instrument,
+            entrant.rows,
+            groups_of=partial(_creator_of, _creators(entrant)),
+            seed=entrant.seed,
+        )
+        for entrant in entrants
+    ]
+    return [_breakdown("creator", name, cards) for name in names[protocol]]
+
+
+def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
+    """How each kind of trace fared; empty for other instruments and where nobody named a kind."""
+    if entrants[0].protocol != "trace":
+        return []
+    cards = [
+        score_groups(
+            entrant.instrument, entrant.rows, groups_of=trace_categories, seed=entrant.seed
+        )
+        for entrant in entrants
+    ]
+    if not any(cards):
+        return []
+    names = ("fake-accuracy", "explanation", "box-iou", "time-distance")
+    return [_breakdown("category", name, cards) for name in names]
+
+
+def _breakdown(kind: str, name: str, cards: Sequence[Mapping[str, Any]]) -> Breakdown:
+    groups = sorted({group for card in cards for group in card})
+    return Breakdown(
+        title=kind,
+        figure=FIGURES[name],
+        cells={
+            group: {place: card[group][name] for place, card in enumerate(cards) if group in card}
+            for group in groups
+        },
+    )
+
+
+def _creator_of(creators: Mapping[str, tuple[str, ...]], row: Row[Any, Any]) -> tuple[str, ...]:
+    return creators.get(str(row.subject), ())
+
+
+def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
+    return {
+        str(item.rows[0].subject): (item.creator,)
+        for item in entrant.items
+        if item.creator is not None
+    }
+
+
+def _caught(entrants: Sequence[Entrant]) -> Breakdown:
+    cells: dict[str, dict[int, Measured]] = {}
+    for place, entrant in enumerate(entrants):
+        for metric in entrant.card.metrics:
+            name, _, creator = metric.name.partition(": ")
+            if name == "caught":
+                cells.setdefault(creator, {})[place] = metric.value
+    return Breakdown(
+        title="creator", figure=FIGURES["fake-accuracy"], cells=dict(sorted(cells.items()))
+    )
+
+
+def _realism_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
+    cells: dict[str, dict[int, Measured]] = {}
+    for place, entrant in enumerate(entrants):
+        scores: dict[str, list[tuple[str, int]]] = {}
+        for item in entrant.items:
+            said = item.outcome
+            if isinstance(said, RealismVerdict) and isinstance(said.score, int):
+                scores.setdefault(item.creator or "real", []).append((item.key, said.score))
+        for group, given in scores.items():
+            cells.setdefault(group, {})[place] = bootstrap_mean(
+                [score for _, score in given],
+                seed=entrant.seed,
+                clusters=[clip for clip, _ in given],
+                bounds=(1, 5),
+            )
+    figure = Figure(metric="score", title="Score given", meaning="mean, 1 to 5", places=2, unit="")
+    return Breakdown(title="creator", figure=figure, cells=dict(sorted(cells.items())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the answers of an entrant cost: sums are exact, means carry their interval."""
+
+    n_answers: int
+    input_tokens: int | None
+    """`None` where no answer tells: unknown is not 0."""
+    output_tokens: int | None
+    cost_usd: float | None
+    tokens_each: Measured
+    usd_each: Measured
+    latency_s: Measured
+
+
+def cost_of(entrant: Entrant) -> Cost:
+    """Tokens, money and time of the stored answers, as far as they were told."""
+    answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
+
+    def total(column: str) -> Any:
+        told = [item.stored[column] for item in answers if item.stored[column] is not None]
+        return sum(told) if told else None
+
+    def mean(values: Iterable[tuple[Item, float | None]], why: str) -> Measured:
+        told = [(item.key, value) for item, value in values if value is not None]
+        if not told:
+            return Unmeasured(why)
+        return bootstrap_mean(
+            [value for _, value in told],
+            seed=entrant.seed,
+            clusters=[clip for clip, _ in told],
+        )
+
+    return Cost(
+        n_answers=len(answers),
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        cost_usd=total("cost_usd"),
+        tokens_each=mean(((i, _tokens(i)) for i in answers), "no answer tells its tokens"),
+        usd_each=mean(((i, i.stored["cost_usd"]) for i in answers), "no price is known"),
+        latency_s=mean(((i, _seconds(i)) for i in answers), "no answer tells its latency"),
+    )
+
+
+def _tokens(item: Item) -> float | None:
+    given, made = item.stored["input_tokens"], item.stored["output_tokens"]
+    return None if given is None or made is None else float(given + made)
+
+
+def _seconds(item: Item) -> float | None:
+    taken_us = item.stored["latency_us"]
+    return None if taken_us is None else taken_us / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upshot:
+    """What became of the questions, each counted once."""
+
+    n_asked: int
+    readable: int
+    unreadable: int
+    """Answered, but the part that decides, label or score, could not be read."""
+    failures: Mapping[str, int]
+    n_not_asked: int
+    parts: Mapping[str, int]
+    """Parts of answers that could not be read, by part and reason."""
+
+
+def upshot_of(entrant: Entrant) -> Upshot:
+    """How many questions ended in something that can be scored, and why the others did not."""
+    readable = sum(decided(row.outcome) is not None for row in _firsts(entrant.items))
+    card = entrant.card
+    return Upshot(
+        n_asked=card.n_questions,
+        readable=readable,
+        unreadable=card.n_answered - readable,
+        failures=card.failures,
+        n_not_asked=entrant.n_not_asked,
+        parts=card.unparsed,
+    )
+
+
+def decided(outcome: Any) -> Any:
+    """The label, score or position that an answer gives; `None` when it gives none."""
+    if isinstance(outcome, Failure):
+        return None
+    for part in ("label", "score", "real"):
+        value = getattr(outcome, part, None)
+        if isinstance(value, str | int):
+            return value
+    return None
+
+
+def _firsts(items: Sequence[Item]) -> list[Row[Any, Any]]:
+    return [item.rows[0] for item in items]

@@ -1,0 +1,258 @@
+"""What a reviewer does whatever it is shown: leaning to one side, being sure, boxing the whole frame."""
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.calibration import Ladder, calibrate_labels, climb
+from unreel.report.boards import Board, Contender, Panel
+from unreel.report.charts import Chart, Point, grouped, ladder, ranked
+from unreel.report.figures import FIGURES, metric_of
+from unreel.report.ranking import name_cell
+from unreel.report.tables import Column, Line, Notes, Table, measured_cell
+from unreel.stats.detection import Calibration
+
+_PERCENT = (0.0, 100.0)
+_CALLED = {0: "called real", 1: "called generated"}
+
+
+def bias(board: Board) -> Panel | None:
+    """Whether a reviewer leans to real, to generated, or to the clip that comes first."""
+    sides = {
+        "trace": ("real-accuracy", "fake-accuracy", "answered-real"),
+        "reality": ("real-accuracy", "fake-accuracy", "answered-real"),
+        "preference": ("real-first-accuracy", "real-second-accuracy", "position-bias"),
+    }
+    if board.protocol not in sides:
+        return None
+    *both, habit = (FIGURES[name] for name in sides[board.protocol])
+    points = [
+        Point(who=figure.title, group=one.name, measured=metric_of(one.entrant, figure.metric))
+        for one in board.contenders
+        for figure in both
+    ]
+    chart = Chart(
+        id=f"{board.id}-bias",
+        title="Both sides of each reviewer",
+        alt=" ".join(_lean(one, *(figure.metric for figure in both)) for one in board.spoken),
+        spec=grouped(
+            points,
+            {both[0].title: "$--good", both[1].title: "$--series-1"},
+            title="right answers, %",
+            domain=_PERCENT,
+            places=1,
+        ),
+    )
+    notes = Notes()
+    lines = [
+        Line(
+            cells=(
+                name_cell(one),
+                *(
+                    measured_cell(metric_of(one.entrant, figure.metric), notes)
+                    for figure in (*both, habit)
+                ),
+            ),
+            kind=one.kind,
+        )
+        for one in board.contenders
+    ]
+    columns = [Column(title="Reviewer", numbers=False)]
+    columns += [Column(title=f.title, meaning=f.meaning) for f in (*both, habit)]
+    return Panel(
+        id=f"{board.id}-bias",
+        heading="Bias",
+        lead=(
+            "Two points that lie apart are a habit: a reviewer that calls everything real is always "
+            "right on real clips and never on others."
+        ),
+        charts=(chart,),
+        tables=(
+            Table(
+                caption="Right answers on each side, and the habit, %",
+                columns=tuple(columns),
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+    )
+
+
+def calibration(board: Board) -> Panel | None:
+    """Whether what is told comes true."""
+    match board.protocol:
+        case "trace" | "reality":
+            return _labels(board)
+        case "realism":
+            return _scores(board)
+        case _:
+            return None
+
+
+def whole_frames(board: Board) -> Panel | None:
+    """How often a box names the whole frame, which says nothing about the place; of `trace` alone."""
+    if board.protocol != "trace":
+        return None
+    figure = FIGURES["whole-frame-boxes"]
+    values = {one.name: metric_of(one.entrant, figure.metric) for one in board.contenders}
+    points = [
+        Point(who=one.name, measured=values[one.name], kind=one.kind) for one in board.contenders
+    ]
+    known = {n: v for n, v in values.items() if isinstance(v, Estimate)}
+    said = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
+    chart = Chart(
+        id=f"{board.id}-whole-frames",
+        title=figure.title,
+        alt=f"{said}." if said else "No answer holds a box.",
+        spec=ranked(points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1),
+    )
+    notes = Notes()
+    lines = [
+        Line(cells=(name_cell(one), measured_cell(values[one.name], notes)), kind=one.kind)
+        for one in board.contenders
+    ]
+    return Panel(
+        id=f"{board.id}-whole-frames",
+        heading="Whole-frame boxes",
+        lead=(
+            "A box around everything says nothing about the place. Counted are the readable boxes "
+            "that cover 95 % of the frame or more."
+        ),
+        charts=(chart,) if known else (),
+        tables=(
+            Table(
+                caption="Whole-frame boxes, %",
+                columns=(Column(title="Reviewer", numbers=False), Column(title=figure.title)),
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+        is_open=not known,
+    )
+
+
+def _labels(board: Board) -> Panel:
+    found = {
+        one.name: calibrate_labels(one.entrant.rows, seed=one.entrant.seed)
+        for one in board.contenders
+    }
+    points = [
+        Point(who=one.name, group=_CALLED[called], measured=_share(found[one.name], called))
+        for called in _CALLED
+        for one in board.shown
+    ]
+    chart = Chart(
+        id=f"{board.id}-calibration",
+        title="Share that is generated, by what it was called",
+        alt=" ".join(_trust(one, found[one.name]) for one in board.spoken),
+        spec=grouped(
+            points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
+        ),
+    )
+    notes = Notes()
+    lines = [
+        Line(
+            cells=(
+                name_cell(one),
+                *(measured_cell(_share(found[one.name], called), notes) for called in _CALLED),
+                measured_cell(found[one.name].ece, notes, places=3),
+                measured_cell(found[one.name].brier, notes, places=3),
+            ),
+            kind=one.kind,
+        )
+        for one in board.contenders
+    ]
+    columns = (
+        Column(title="Reviewer", numbers=False),
+        Column(title="Called real", meaning="share of these clips that is generated, %"),
+        Column(title="Called generated", meaning="share of these clips that is generated, %"),
+        Column(title="ECE", meaning="expected calibration error, 0 to 1"),
+        Column(title="Brier", meaning="mean squared error, 0 to 1"),
+    )
+    return Panel(
+        id=f"{board.id}-calibration",
+        heading="Calibration",
+        lead=(
+            "The answers carry no probabilities, so each label counts as a certainty: of the clips "
+            "called generated all should be, of those called real none. The shares depend on how "
+            "many clips of the benchmark are generated."
+        ),
+        charts=(chart,),
+        tables=(
+            Table(
+                caption="What was called real or generated, and what it was",
+                columns=columns,
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+    )
+
+
+def _share(found: Calibration, called: int) -> Measured:
+    for each in found.bins:
+        if each.p_mean == called:
+            return each.generated.scaled(100)
+    return Unmeasured(f"no clip was {_CALLED[called]}")
+
+
+def _trust(one: Contender, found: Calibration) -> str:
+    share = _share(found, 1)
+    if not isinstance(share, Estimate):
+        return f"{one.name} called no clip generated."
+    return f"Of the clips that {one.name} called generated, {share.value:.0f} % are."
+
+
+def _lean(one: Contender, first: str, second: str) -> str:
+    left, right = (metric_of(one.entrant, name) for name in (first, second))
+    if not isinstance(left, Estimate) or not isinstance(right, Estimate):
+        return f"{one.name}: one side is not measured."
+    titles = f"{FIGURES[first].title.lower()} {left.value:.0f} %, {FIGURES[second].title.lower()}"
+    return f"{one.name}: {titles} {right.value:.0f} %."
+
+
+def _scores(board: Board) -> Panel:
+    ladders = {one.name: climb(one.entrant.rows, seed=one.entrant.seed) for one in board.contenders}
+    points = [
+        Point(who=one.name, group=str(rung.score), measured=rung.people)
+        for one in board.shown
+        for rung in ladders[one.name].rungs
+    ]
+    chart = Chart(
+        id=f"{board.id}-calibration",
+        title="People's mean score, by the score given",
+        alt=" ".join(_leniency(one, ladders[one.name]) for one in board.spoken),
+        spec=ladder(points, board.palette, title="people's mean score"),
+    )
+    notes = Notes()
+    lines = []
+    for one in board.contenders:
+        rungs = {rung.score: rung.people for rung in ladders[one.name].rungs}
+        cells = [name_cell(one), measured_cell(ladders[one.name].leniency, notes, places=2)]
+        for score in range(1, 6):
+            people = rungs.get(score, Unmeasured("the score was never given"))
+            cells.append(measured_cell(people, notes, places=2))
+        lines.append(Line(cells=tuple(cells), kind=one.kind))
+    columns = [
+        Column(title="Reviewer", numbers=False),
+        Column(title="Leniency", meaning="mean of its score less people's"),
+    ]
+    columns += [Column(title=f"Gave {score}") for score in range(1, 6)]
+    return Panel(
+        id=f"{board.id}-calibration",
+        heading="Calibration",
+        lead="People's mean score for the clips that a reviewer gave 1, 2, 3, 4 or 5.",
+        charts=(chart,),
+        tables=(
+            Table(
+                caption="People's mean score by the score given",
+                columns=tuple(columns),
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+    )
+
+
+def _leniency(one: Contender, found: Ladder) -> str:
+    value = found.leniency
+    if not isinstance(value, Estimate):
+        return f"{one.name}: not measured."
+    return f"{one.name} scores {abs(value.value):.2f} {'above' if value.value > 0 else 'below'} people."

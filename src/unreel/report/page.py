@@ -1,0 +1,108 @@
+"""One HTML document that needs nothing beside it: styles, scripts and data are inside.
+
+Everything that comes from models, prompts and file names is text here, never markup: templates escape
+by themselves, data is JSON that cannot end its element, and the policy of the page runs those scripts
+alone that were put in by name.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from unreel.core.errors import InvalidValueError
+
+_MEDIA: Final = "'self' data: blob: file:"
+_ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def render(template: str, **values: object) -> Markup:
+    """The template of that name, filled in; every value is escaped unless it is `Markup` itself."""
+    return Markup(_environment().get_template(template).render(values))  # noqa: S704  autoescaped
+
+
+def whole_page(
+    *,
+    title: str,
+    body: Markup,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    data: Mapping[str, object],
+    fetches: bool = False,
+) -> str:
+    """A document that runs the named files of `report/static` and nothing else.
+
+    Args:
+        title: of the window, as text.
+        body: from `render`; its content lies in `<main id="main">`, where the skip link leads.
+        styles: after `base.css`, which every page has.
+        scripts: run in this order, at the end of the body.
+        data: for scripts, each under the id of its `<script type="application/json">` element.
+        fetches: whether scripts may read files beside the page, where a web server serves it.
+    """
+    if 'id="main"' not in body:
+        msg = 'a page needs its content in <main id="main">. Add it to the template'
+        raise InvalidValueError(msg)
+    style_blocks = [_static(name) for name in dict.fromkeys(("base.css", *styles))]
+    script_blocks = [_static(name) for name in dict.fromkeys(scripts)]
+    page = render(
+        "page.html",
+        title=title,
+        policy=_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),
+        styles=style_blocks,
+        body=body,
+        data={name: _data_block(value) for name, value in data.items()},
+        scripts=script_blocks,
+    )
+    return str(page)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("unreel.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _static(name: str) -> Markup:
+    text = files("unreel.report").joinpath("static", name).read_text(encoding="utf-8")
+    if "</script" in text.lower() or "</style" in text.lower():
+        msg = f"{name} would end its own element. Write the tag in two pieces"
+        raise InvalidValueError(msg)
+    # A browser reads line ends as \n before it hashes.
+    return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of this package
+
+
+def _policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> str:
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_source, scripts)) or "'none'",
+        "style-src": " ".join(map(_source, styles)),
+        "img-src": _MEDIA,
+        "media-src": _MEDIA,
+        "connect-src": "'self'" if fetches else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{rule} {sources}" for rule, sources in rules.items())
+
+
+def _source(block: str) -> str:
+    value = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
+    return f"'sha256-{value}'"
+
+
+def _data_block(value: object) -> Markup:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(_ESCAPES))  # noqa: S704  nothing is left that could end the element

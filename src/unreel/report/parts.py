@@ -1,0 +1,113 @@
+"""The same figures for parts of a benchmark: each creator, each kind of trace."""
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from unreel.core.estimate import Estimate
+from unreel.report.boards import Board, Panel
+from unreel.report.charts import Chart, Point, grouped
+from unreel.report.figures import Breakdown, by_category, by_creator
+from unreel.report.tables import Cell, Column, Line, Notes, Table, measured_cell
+
+_PERCENT = (0.0, 100.0)
+_SCALE = (1.0, 5.0)
+
+
+def creators(board: Board) -> Panel | None:
+    """How often each creator's clips are caught."""
+    breakdowns = by_creator(board.entrants)
+    if not any(breakdown.cells for breakdown in breakdowns):
+        return None
+    realism = board.protocol == "realism"
+    lead = (
+        "Mean score that each creator's clips were given, and that of the real ones."
+        if realism
+        else "A creator wants its clips not to be caught; a reviewer wants to catch them all."
+    )
+    return _panel(board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead)
+
+
+def categories(board: Board) -> Panel | None:
+    """How often each kind of trace is caught, and how well it is placed."""
+    breakdowns = by_category(board.entrants)
+    if not breakdowns:
+        return None
+    lead = (
+        "Kinds of trace, as people marked them; one trace may be of several kinds. Counted are "
+        "annotation rows, drawn by clip."
+    )
+    return _panel(board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead)
+
+
+def _panel(
+    board: Board, breakdowns: Sequence[Breakdown], *, id_: str, heading: str, lead: str
+) -> Panel:
+    first = breakdowns[0]
+    shown = {board.contenders.index(one): one for one in board.shown}
+    points = [
+        Point(who=one.name, group=group, measured=cells[place], kind=one.kind)
+        for group, cells in first.cells.items()
+        for place, one in shown.items()
+        if place in cells
+    ]
+    figure = first.figure
+    domain = _PERCENT if figure.unit == "%" else _SCALE
+    title = f"{figure.title}, {figure.unit}" if figure.unit else f"{figure.title}, {figure.meaning}"
+    chart = Chart(
+        id=id_,
+        title=f"{figure.title} {heading.lower()}",
+        alt=_extremes(board, first),
+        spec=grouped(points, board.palette, title=title, domain=domain, places=figure.places),
+    )
+    return Panel(
+        id=id_,
+        heading=heading,
+        lead=lead,
+        charts=(chart,),
+        tables=tuple(_table(board, breakdown) for breakdown in breakdowns),
+    )
+
+
+def _table(board: Board, breakdown: Breakdown) -> Table:
+    notes = Notes()
+    figure = breakdown.figure
+    columns = [Column(title=breakdown.title.capitalize(), numbers=False)]
+    columns += [Column(title=one.name) for one in board.contenders]
+    lines = [
+        Line(
+            cells=(
+                Cell(text=group, link=urlencode({breakdown.title: group})),
+                *(
+                    measured_cell(cells.get(place), notes, places=figure.places)
+                    for place in range(len(board.contenders))
+                ),
+            )
+        )
+        for group, cells in breakdown.cells.items()
+    ]
+    unit = f", {figure.unit}" if figure.unit else ""
+    return Table(
+        caption=f"{figure.title} by {breakdown.title}{unit}: {figure.meaning}",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _extremes(board: Board, breakdown: Breakdown) -> str:
+    """The group that the leading contender does best and worst on."""
+    places = [i for i, one in enumerate(board.contenders) if one.kind == "reviewer"] or [0]
+    leader = places[0]
+    values = [
+        (value.value, group)
+        for group, cells in breakdown.cells.items()
+        if isinstance(value := cells.get(leader), Estimate)
+    ]
+    if not values:
+        return "No group has this figure."
+    (low, worst), (high, best) = min(values), max(values)
+    places_ = breakdown.figure.places
+    name = board.contenders[leader].name
+    return (
+        f"{name}: highest for {best} ({high:.{places_}f}), lowest for {worst} ({low:.{places_}f})."
+    )

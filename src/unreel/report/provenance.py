@@ -1,0 +1,137 @@
+"""What a file says of its own origin: its C2PA manifest, read in a confined process.
+
+A manifest is a signed claim, no proof of what the picture shows; its absence proves nothing at all.
+"""
+
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unreel.core.errors import SandboxError
+from unreel.core.failure import Failure
+from unreel.media.payload import Payload
+from unreel.media.sandbox import Limits, Sandbox
+
+_TASKS: Final = "unreel.report.provenance_task:TASKS"
+_LIMITS: Final = Limits(seconds=10, reply_bytes=1 << 20)
+_MARKS: Final = (
+    (4, b"ftyp", "video/mp4"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (0, b"GIF8", "image/gif"),
+)
+_START_BYTES: Final = 12
+_UNTRUSTED: Final = "signingCredential.untrusted"
+
+Text = Annotated[str, Field(max_length=300)]
+
+
+class ManifestState(StrEnum):
+    """How far the manifest of a file can be believed."""
+
+    NOT_LOOKED_FOR = "not-looked-for"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+    INVALID = "invalid"
+    VALID = "valid"
+    TRUSTED = "trusted"
+
+
+class Manifest(BaseModel):
+    """The active manifest in its own words: none of them is checked but the signature and the hashes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    found: Literal["absent", "broken", "manifest"]
+    state: Text = ""
+    title: Text = ""
+    generator: Text = ""
+    signer: Text = ""
+    issuer: Text = ""
+    signed_at: Text = ""
+    actions: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
+    problems: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
+
+
+class Provenance(BaseModel):
+    """What was found, and a sentence that says no more than it means."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state: ManifestState
+    says: str
+    manifest: Manifest | None = None
+
+
+def read_provenance(file: Path) -> Provenance:
+    """The manifest of `file`; what cannot be read is a state, never an exception."""
+    if find_spec("c2pa") is None:
+        return _not_looked_for("c2pa-python is not installed (pip install 'unreel[provenance]')")
+    form = _sniff(file)
+    if form is None:
+        return _not_looked_for("the library does not read this kind of file")
+    try:
+        with Sandbox(_LIMITS, tasks=_TASKS) as sandbox:
+            reply = sandbox("manifest", file, {"format": form})
+    except SandboxError as error:
+        return _not_looked_for(error.problem)
+    return _unreadable(str(reply)) if isinstance(reply, Failure) else _read(reply)
+
+
+def _sniff(file: Path) -> str | None:
+    """The kind of file by its first bytes: the library must be told."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_START_BYTES)
+    except OSError:
+        return None
+    return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
+
+
+def _read(reply: Payload) -> Provenance:
+    try:
+        return _judge(Manifest.model_validate(reply.header))
+    except ValidationError:
+        return _unreadable("the process that read it sent back what it must not")
+
+
+def _judge(manifest: Manifest) -> Provenance:
+    if manifest.found == "absent":
+        says = (
+            "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
+            "none, and they are lost by most ways of sending a file."
+        )
+        return Provenance(state=ManifestState.ABSENT, says=says)
+    if manifest.found == "broken":
+        return _unreadable("; ".join(manifest.problems))
+    state = {"Trusted": ManifestState.TRUSTED, "Valid": ManifestState.VALID}.get(
+        manifest.state, ManifestState.INVALID
+    )
+    return Provenance(state=state, says=_sentence(state, manifest), manifest=manifest)
+
+
+def _sentence(state: ManifestState, manifest: Manifest) -> str:
+    signer = manifest.signer or "somebody unnamed"
+    if state is ManifestState.INVALID:
+        causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
+        return (
+            f"The file carries Content Credentials (C2PA) that name {signer} and do not hold"
+            f"{f' ({causes})' if causes else ''}: the file was changed after it was signed, or they "
+            "belong to another one."
+        )
+    held = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes hold."
+    if state is ManifestState.TRUSTED:
+        return f"{held} The signer is on the trust list in use."
+    return f"{held} No trust list is in use here, so anybody could have signed under this name."
+
+
+def _not_looked_for(why: str) -> Provenance:
+    says = f"Content Credentials (C2PA) were not looked for: {why}. That proves nothing."
+    return Provenance(state=ManifestState.NOT_LOOKED_FOR, says=says)
+
+
+def _unreadable(why: str) -> Provenance:
+    says = f"Content Credentials (C2PA) could not be read: {why.rstrip('.')}. That proves nothing."
+    return Provenance(state=ManifestState.UNREADABLE, says=says)

@@ -1,0 +1,216 @@
+"""Who is best, and how fast each falls from the easy question to the hard ones."""
+
+from urllib.parse import urlencode
+
+from unreel.core.estimate import Estimate, Measured
+from unreel.report.boards import Board, Contender, Panel
+from unreel.report.charts import Chart, Point, ranked, stepped
+from unreel.report.figures import (
+    FIGURES,
+    GRADIENT,
+    LEADING,
+    Figure,
+    closeness,
+    metric_of,
+    upshot_of,
+)
+from unreel.report.printed import Printed, PrintedRow, printed_board
+from unreel.report.tables import (
+    Cell,
+    Column,
+    Line,
+    Notes,
+    Table,
+    doubt,
+    measured_cell,
+)
+
+_CORRELATIONS = ("plcc", "srocc", "sts")
+
+
+def leaderboard(board: Board) -> Panel:
+    """Every contender with its figures, floors marked, and the published rows below."""
+    figure = FIGURES[board.ranks_by]
+    points = [
+        Point(who=one.name, measured=metric_of(one.entrant, figure.metric), kind=one.kind)
+        for one in board.contenders
+    ]
+    title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
+    chart = Chart(
+        id=f"{board.id}-leaderboard",
+        title=f"{figure.title} of each reviewer",
+        alt=_leaders(board, figure),
+        spec=ranked(points, title=title, domain=domain_of(figure.metric), places=figure.places),
+    )
+    return Panel(
+        id=f"{board.id}-leaderboard",
+        heading="Leaderboard",
+        lead=(
+            f"Ranked by {figure.title.lower()}: {figure.meaning}. A floor knows nothing of the "
+            "picture; whoever does not beat it has shown nothing. Intervals hold the truth 95 times "
+            "of 100."
+        ),
+        charts=(chart,),
+        tables=(_leader_table(board),),
+        extras=_printed_tables(board),
+        is_open=True,
+    )
+
+
+def gradient(board: Board) -> Panel | None:
+    """From telling that a clip is generated to telling why, where and when; of `trace` alone."""
+    if board.protocol != "trace":
+        return None
+    points = [
+        Point(who=one.name, group=step, measured=_step(one, metric), kind=one.kind)
+        for one in board.shown
+        for step, metric in GRADIENT
+    ]
+    notes = Notes()
+    columns = [Column(title="Reviewer", numbers=False)]
+    columns += [Column(title=step, meaning=FIGURES[metric].meaning) for step, metric in GRADIENT]
+    lines = [
+        Line(
+            cells=(
+                name_cell(one),
+                *(measured_cell(_step(one, metric), notes) for _, metric in GRADIENT),
+            ),
+            kind=one.kind,
+        )
+        for one in board.contenders
+    ]
+    chart = Chart(
+        id=f"{board.id}-gradient",
+        title="Score at each step of difficulty",
+        alt=_falls(board),
+        spec=stepped(
+            points, board.palette, steps=[step for step, _ in GRADIENT], title="score, 0 to 100"
+        ),
+    )
+    return Panel(
+        id=f"{board.id}-gradient",
+        heading="Difficulty gradient",
+        lead=(
+            "From the easiest question to the hardest: generated or not, why, where, and from when "
+            "on. Time counts as 100 less the time distance, so that more is better everywhere."
+        ),
+        charts=(chart,),
+        tables=(
+            Table(
+                caption="Score at each step, 0 to 100",
+                columns=tuple(columns),
+                lines=tuple(lines),
+                notes=notes.listed(),
+            ),
+        ),
+    )
+
+
+def name_cell(one: Contender) -> Cell:
+    """A contender's name, marked where it is a floor, with a way to its clips."""
+    badge = "floor" if one.kind == "floor" else ""
+    return Cell(text=one.name, badge=badge, link=urlencode({"reviewer": one.place}))
+
+
+def domain_of(metric: str) -> tuple[float, float]:
+    """The least and the most that a chart of that metric shows."""
+    if metric in _CORRELATIONS:
+        return (-1.0, 1.0)
+    return (0.0, 1.0) if metric == "pcr" else (0.0, 100.0)
+
+
+def _step(one: Contender, metric: str) -> Measured:
+    measured = metric_of(one.entrant, metric)
+    return closeness(measured) if metric == "time-distance" else measured
+
+
+def _leader_table(board: Board) -> Table:
+    figures = [FIGURES[name] for name in LEADING[board.protocol]]
+    notes = Notes()
+    columns = [Column(title="#"), Column(title="Reviewer", numbers=False)]
+    columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
+    columns.append(Column(title="Readable", meaning="answers whose label or score could be read"))
+    rank = 0
+    lines = []
+    for one in board.contenders:
+        rank += one.kind == "reviewer"
+        cells = [Cell(text=str(rank) if one.kind == "reviewer" else ""), name_cell(one)]
+        for figure in figures:
+            measured = metric_of(one.entrant, figure.metric)
+            cells.append(measured_cell(measured, notes, places=figure.places))
+        upshot = upshot_of(one.entrant)
+        cells.append(Cell(text=f"{upshot.readable:,}", doubt=f"of {upshot.n_asked:,} asked"))
+        lines.append(Line(cells=tuple(cells), kind=one.kind))
+    return Table(
+        caption=f"{board.title}: {board.benchmark}",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
+    """The published rows, marked as such."""
+    printed = printed_board(board.protocol)
+    if printed is None:
+        return ()
+    figures = [FIGURES[name] for name in LEADING[board.protocol]]
+    columns = [Column(title="Reviewer", numbers=False)]
+    columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
+    lines = []
+    for row in _by_rank(printed, FIGURES[board.ranks_by]):
+        cells = [Cell(text=row.model, badge="published")]
+        for figure in figures:
+            value = row.figures.get(figure.metric)
+            cells.append(Cell() if value is None else Cell(text=f"{value:.{figure.places}f}"))
+        lines.append(Line(cells=tuple(cells), kind="published"))
+    caption = (
+        f"As printed in {printed.source}, without intervals. These are other clips than here, unless "
+        "this is that paper's benchmark; an empty cell is not printed there"
+    )
+    table = Table(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    return ((f"Published rows ({len(lines)})", table),)
+
+
+def _by_rank(printed: Printed, figure: Figure) -> list[PrintedRow]:
+    def height(row: PrintedRow) -> float:
+        return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
+
+    return sorted(printed.rows, key=height)
+
+
+def _leaders(board: Board, figure: Figure) -> str:
+    measured = [
+        (one, value)
+        for one in board.contenders
+        if isinstance(value := metric_of(one.entrant, figure.metric), Estimate)
+    ]
+    if not measured:
+        return "No contender has this figure."
+    best = next(((o, v) for o, v in measured if o.kind == "reviewer"), None)
+    floor = next(((o, v) for o, v in measured if o.kind == "floor"), None)
+    parts = [
+        f"{word}: {one.name} with {value.value:.{figure.places}f} ({doubt(value, places=figure.places)})"
+        for word, found in (("Best reviewer", best), ("best floor", floor))
+        if found
+        for one, value in [found]
+    ]
+    said = "; ".join(parts) + "."
+    if best and floor:
+        said += (
+            " Their intervals overlap: the reviewer has not shown that it beats the floor."
+            if best[1].low <= floor[1].high
+            else " Their intervals do not overlap."
+        )
+    return said
+
+
+def _falls(board: Board) -> str:
+    reviewers = [one for one in board.contenders if one.kind == "reviewer"] or board.contenders
+    best = reviewers[0]
+    parts = []
+    for step, metric in GRADIENT:
+        value = _step(best, metric)
+        told = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
+        parts.append(f"{step.lower()} {told}")
+    return f"{best.name}: {', '.join(parts)}."

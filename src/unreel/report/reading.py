@@ -1,0 +1,237 @@
+"""A run as a page needs it: every question with its truth, its answer and what was read in it."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.core.answer import Reply
+from unreel.core.estimate import Scorecard
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.judgement import Pair
+from unreel.core.question import Condition
+from unreel.evaluate.job import Run
+from unreel.evaluate.scoring import Rows, score_run
+from unreel.evaluate.showing import SurveyedClip
+from unreel.evaluate.survey import Survey
+from unreel.evaluate.texts import ExplanationJudges
+from unreel.protocols.protocol import Protocol, Row
+from unreel.reviewers.budget import Ledger
+from unreel.reviewers.endpoint import Manner, endpoint_name
+from unreel.reviewers.roster import REVIEWERS
+
+FLOORS: Final = frozenset(REVIEWERS.names()) - {"endpoint", "recorded"}
+"""Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
+RULINGS: Final = "judge.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A clip of a benchmark, and what was found at its file."""
+
+    entry: Entry
+    clip: SurveyedClip | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One question of a run: what it is about, the rows that score it, and the stored answer."""
+
+    key: str
+    """Names what was shown: the id of a clip, or both of a pair with `+` between them."""
+    subjects: tuple[Subject, ...]
+    rows: Rows
+    """One for each truth; all have the same outcome."""
+    stored: Mapping[str, Any]
+    """The row of the answers' table; empty where the question could not be put."""
+
+    @property
+    def outcome(self) -> Any:
+        """The verdict, or the failure."""
+        return self.rows[0].outcome
+
+    @property
+    def creator(self) -> str | None:
+        """Who made the generated clip; `None` where only real ones are shown."""
+        for subject in self.subjects:
+            creator: str | None = getattr(subject.entry.origin, "creator", None)
+            if creator is not None:
+                return creator
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """One reviewer of one run under one condition, with all that it answered."""
+
+    reviewer: str
+    is_floor: bool
+    condition: Condition
+    instrument: Protocol[Any, Any]
+    benchmark: str
+    """Path of what was asked about."""
+    extent: str
+    """Which part of it, in words; "" for all."""
+    seed: int
+    card: Scorecard
+    n_not_asked: int
+    n_rejected: int
+    """Rows of the benchmark that cannot be used."""
+    items: tuple[Item, ...]
+
+    @property
+    def rows(self) -> list[Row[Any, Any]]:
+        """The rows of all items."""
+        return [row for item in self.items for row in item.rows]
+
+    @property
+    def protocol(self) -> str:
+        """Name of the instrument."""
+        return self.instrument.instrument.protocol
+
+
+def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
+    """An entrant for each condition of `run`. Nobody is asked.
+
+    `judge` names the model whose rulings `unreel score --judge` keeps with the run; without it
+    explanations stay unmeasured.
+    """
+    read: list[Rows] = []
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge, Path(folder))))
+    rejected: list[Rejected] = []
+    subjects = _subjects(run, rejected)
+    stored = _stored(run)
+    recipe = run.recipe
+    return tuple(
+        Entrant(
+            reviewer=run.reviewer_name(),
+            is_floor=recipe.model in FLOORS,
+            condition=score.condition,
+            instrument=recipe.instrument,
+            benchmark=str(Path(recipe.benchmark).resolve()),
+            extent=_extent(recipe.split, recipe.limit),
+            seed=recipe.seed,
+            card=score.scorecard,
+            n_not_asked=score.n_not_asked,
+            n_rejected=len(rejected),
+            items=tuple(_items(rows, subjects, stored[str(score.condition)])),
+        )
+        for score, rows in zip(scores, read, strict=True)
+    )
+
+
+def _keep(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
+    read.append(judges(rows) if judges else rows)
+    return read[-1]
+
+
+def _items(
+    rows: Rows, subjects: Mapping[str, Subject], stored: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Item]:
+    by_key: dict[str, list[Row[Any, Any]]] = {}
+    for row in rows:
+        by_key.setdefault("+".join(_shown(row)), []).append(row)
+    for key, same in by_key.items():
+        shown = tuple(subjects[clip] for clip in _shown(same[0]))
+        yield Item(key=key, subjects=shown, rows=tuple(same), stored=stored.get(key, {}))
+
+
+def _shown(row: Row[Any, Any]) -> tuple[str, ...]:
+    subject = row.subject
+    return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
+
+
+def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:
+    """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
+    benchmark = run.benchmark()
+    found: dict[str, Subject] = {}
+    entries = run.entries(benchmark, rejected.append)
+    cleaned = run.scope.shows_cleaned
+    for surveyed in Survey(run.clips).find_files(benchmark, entries, cleaned=cleaned):
+        entry = surveyed.entry
+        for clip in (surveyed.clip, surveyed.cleaned):
+            if clip is not None:
+                key = digest("entry", entry.name) if isinstance(clip, Failure) else clip.id
+                found.setdefault(key, Subject(entry=entry, clip=clip))
+    return found
+
+
+def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """The answers by condition and by what was shown."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {str(c): {} for c in run.recipe.conditions}
+    reviewer, instrument = run.reviewer_name(), run.scope.instrument
+    for row in run.answers.rows() if run.answers.exists() else ():
+        mine = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
+            reviewer,
+            instrument.protocol,
+            instrument.version,
+        )
+        if mine and row["condition"] in found:
+            shown = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
+            found[row["condition"]]["+".join(shown)] = row
+    return found
+
+
+def _extent(split: str | None, limit: int | None) -> str:
+    parts = [] if split is None else [f"split {split}"]
+    if limit is not None:
+        parts.append(f"first {limit} clips")
+    return ", ".join(parts)
+
+
+def _judges(run: Run, model: str | None, folder: Path) -> ExplanationJudges | None:
+    """Reads rulings that are there; from a copy, because reading them may add a line's end."""
+    if model is None or run.recipe.protocol != "trace":
+        return None
+    cache = folder / RULINGS
+    if (run.ledgers / RULINGS).is_file():
+        shutil.copyfile(run.ledgers / RULINGS, cache)
+    silent = partial(_SilentJudge, endpoint_name(model, Manner()))
+    return ExplanationJudges([silent], cache, run.recipe.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _SilentJudge:
+    """A judge known by its earlier rulings: it gives no new ones."""
+
+    name: str
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(
+            n_questions=0,
+            n_requests=0,
+            input_tokens=0,
+            output_tokens=0,
+            cost_usd=None,
+            n_uncounted=0,
+        )
+
+    async def ask_text(self, prompt: str, *, key: str) -> Reply | Failure:  # noqa: ARG002  never sent
+        return Failure(FailureReason.NOT_RECORDED, "no ruling is kept")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def notes_of(item: Item) -> Mapping[str, Any]:
+    """What was noted beside the answer: the space of boxes and the frames that were shown."""
+    text = item.stored.get("notes")
+    found: Mapping[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def shared_boards(entrants: Sequence[Entrant]) -> list[list[Entrant]]:
+    """Entrants that answered the same questions together, in the order in which they came."""
+    boards: dict[tuple[str, str, str], list[Entrant]] = {}
+    for entrant in entrants:
+        place = (str(entrant.instrument.instrument), entrant.benchmark, entrant.extent)
+        boards.setdefault(place, []).append(entrant)
+    return list(boards.values())

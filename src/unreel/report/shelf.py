@@ -1,0 +1,64 @@
+"""The clips beside a report: linked, copied, or left out."""
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from unreel.core.errors import MediaError
+from unreel.engine.access import Access, local_copy
+from unreel.evaluate.showing import SurveyedClip
+
+Media = Literal["link", "copy", "none"]
+FOLDER: Final = "media"
+# Servers tell browsers by the suffix what to play; no part of a stranger's file name is used.
+_SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "ts", "gif": "gif"}
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Puts each clip into the report's folder once, under the id of its bytes."""
+
+    out: Path
+    media: Media
+    access: Access
+    sources: dict[str, str] = field(default_factory=dict)
+    """Address in the page by clip."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why a clip is not there, by clip."""
+
+    def take(self, clip: SurveyedClip) -> None:
+        """Put `clip` there, unless it is, and remember where."""
+        if clip.id in self.sources or clip.id in self.missing:
+            return
+        if self.media == "none":
+            self.missing[clip.id] = "the report was made without media"
+        elif "://" in clip.location and self.media == "link":
+            self.missing[clip.id] = "the clip lies in a store: make the report with --media copy"
+        else:
+            self._put(clip)
+
+    def _put(self, clip: SurveyedClip) -> None:
+        name = f"{FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
+        target = self.out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with local_copy(clip.location, self.access) as file:
+                target.unlink(missing_ok=True)
+                if self.media == "copy":
+                    shutil.copyfile(file, target)
+                else:
+                    _link(file.resolve(strict=True), target)
+        except (OSError, MediaError) as error:
+            self.missing[clip.id] = f"the clip could not be put beside the report: {error}"
+            return
+        self.sources[clip.id] = name
+
+
+def _link(file: Path, target: Path) -> None:
+    """A hard link where the file system allows it, else a symbolic one: neither takes up space."""
+    try:
+        os.link(file, target)
+    except OSError:
+        target.symlink_to(file)

@@ -1,0 +1,139 @@
+"""`unreel report`: one folder that opens from disk and from any web server."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.engine.access import Access
+from unreel.evaluate.job import Run
+from unreel.report.account import costs, coverage
+from unreel.report.boards import Board, Panel, set_up_board
+from unreel.report.clips import Browser, build_browser
+from unreel.report.habits import bias, calibration, whole_frames
+from unreel.report.page import render, whole_page
+from unreel.report.parts import categories, creators
+from unreel.report.ranking import gradient, leaderboard
+from unreel.report.reading import Entrant, read_run, shared_boards
+from unreel.report.shelf import Media, Shelf
+
+PAGE: Final = "index.html"
+STYLES: Final = ("player.css", "report.css")
+SCRIPTS: Final = (
+    "vendor/vega.min.js",
+    "vendor/vega-lite.min.js",
+    "vendor/vega-interpreter.js",
+    "charts.js",
+    "player.js",
+    "clips.js",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a report holds, and where it is."""
+
+    page: Path
+    size_bytes: int
+    """Of the page, without media."""
+    n_boards: int
+    n_entrants: int
+    n_clips: int
+    n_answers: int
+    n_media: int
+    missing_media: int
+
+
+def write_report(
+    runs: Sequence[Run], out: Path, *, media: Media = "link", judge: str | None = None
+) -> Written:
+    """Write the report of `runs` to the folder `out`. Nobody is asked; a page that is there is replaced.
+
+    Args:
+        runs: of `unreel eval`; those over the same questions share a board.
+        out: a folder, made where it is not there.
+        media: `link` puts hard or symbolic links to clips into the folder, `copy` copies.
+        judge: model whose kept rulings score explanations: see `unreel score --judge`.
+    """
+    if not runs:
+        setting, problem = "runs", "there is none to report on"
+        raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
+    entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
+    boards = [_fill(board) for board in _boards(entrants)]
+    names = _names(boards, len(entrants))
+    out.mkdir(parents=True, exist_ok=True)
+    shelf = Shelf(out=out, media=media, access=_access(runs))
+    browser = build_browser(entrants, names, shelf)
+    page = out / PAGE
+    page.write_text(_document(boards, browser), encoding="utf-8")
+    return Written(
+        page=page,
+        size_bytes=page.stat().st_size,
+        n_boards=len(boards),
+        n_entrants=len(entrants),
+        n_clips=browser.n_clips,
+        n_answers=browser.n_answers,
+        n_media=len(shelf.sources),
+        missing_media=len(shelf.missing),
+    )
+
+
+def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
+    for number, shared in enumerate(shared_boards(entrants)):
+        places = [next(i for i, each in enumerate(entrants) if each is one) for one in shared]
+        yield set_up_board(shared, places, number=number)
+
+
+def _fill(board: Board) -> Board:
+    return replace(board, panels=tuple(panel for panel in _panels(board) if panel is not None))
+
+
+def _panels(board: Board) -> Iterator[Panel | None]:
+    yield leaderboard(board)
+    yield gradient(board)
+    yield creators(board)
+    yield categories(board)
+    yield bias(board)
+    yield calibration(board)
+    yield whole_frames(board)
+    yield coverage(board)
+    yield costs(board)
+
+
+def _names(boards: Sequence[Board], n_entrants: int) -> list[str]:
+    names = [""] * n_entrants
+    for board in boards:
+        for one in board.contenders:
+            names[one.place] = one.name
+    return names
+
+
+def _access(runs: Sequence[Run]) -> Access:
+    return runs[0].access
+
+
+def _document(boards: Sequence[Board], browser: Browser) -> str:
+    charts = {
+        chart.id: chart.spec for board in boards for panel in board.panels for chart in panel.charts
+    }
+    everyone = {one.entrant.reviewer: one.kind for board in boards for one in board.contenders}
+    kinds = list(everyone.values())
+    tiles = [
+        (f"{kinds.count('reviewer'):,}", "reviewers"),
+        (f"{kinds.count('floor'):,}", "floors"),
+        (f"{browser.n_clips:,}", "clips"),
+        (f"{browser.n_answers:,}", "answers"),
+    ]
+    heading = " and ".join(dict.fromkeys(board.benchmark for board in boards))
+    body = render("report.html", boards=boards, tiles=tiles, heading=heading)
+    data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
+    data |= {f"report-clips-{n}": chunk for n, chunk in enumerate(browser.chunks)}
+    return whole_page(
+        title="unreel report",
+        body=body,
+        styles=STYLES,
+        scripts=SCRIPTS,
+        data=data,
+        fetches=True,
+    )

@@ -1,0 +1,382 @@
+// The browser of clips: a list with filters, and one clip with its truth and its answers.
+// The index is read at once, details when a clip is opened. All texts are set as text.
+"use strict";
+
+(() => {
+  const PAGE = 60;
+  const STATUS = ["right", "wrong", "unreadable", "failed"];
+  const SIGNS = ["✓", "✗", "?", "!"];
+  const index = JSON.parse(document.getElementById("report-index").textContent);
+  const clips = index.clips.map(([id, name, creator, kinds, answers], place) => ({
+    id, name, creator, kinds, answers, place,
+  }));
+  const byId = new Map(clips.map((clip) => [clip.id, clip]));
+  const form = document.getElementById("filters");
+  const list = document.getElementById("list");
+  const more = document.getElementById("more");
+  const found = document.getElementById("found");
+  const title = document.getElementById("clip-title");
+  const body = document.getElementById("clip-body");
+  const details = new Map();
+  let matching = clips;
+  let listed = 0;
+  let open = null;
+
+  function make(tag, className, ...inside) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    element.append(...inside.filter((part) => part !== null && part !== undefined && part !== ""));
+    return element;
+  }
+
+  function seconds(us) {
+    return (us / 1e6).toFixed(2) + " s";
+  }
+
+  // Filters and the address say the same.
+
+  function readAddress() {
+    const text = location.hash.slice(1);
+    return text.includes("=") ? new URLSearchParams(text) : null;
+  }
+
+  function writeAddress() {
+    const told = new URLSearchParams();
+    if (open) told.set("clip", open.id);
+    for (const field of form.querySelectorAll("select, input")) {
+      if (field.value) told.set(field.name, field.value);
+    }
+    const hash = told.size ? "#" + told : "#clips";
+    if (hash !== location.hash) history.replaceState(null, "", hash);
+  }
+
+  function fillChoices() {
+    const add = (field, value, text) => form.elements[field].append(new Option(text, value));
+    index.entrants.forEach((one, place) => {
+      const several = new Set(index.entrants.map((each) => each.protocol)).size > 1;
+      add("reviewer", place, several ? one.name + " (" + one.protocol + ")" : one.name);
+    });
+    add("creator", "(real)", "real clips");
+    for (const name of [...index.creators].sort()) add("creator", name, name);
+    for (const name of [...index.kinds].sort()) add("category", name, name);
+    form.elements.category.closest("label").hidden = index.kinds.length === 0;
+  }
+
+  function wanted() {
+    const value = (name) => form.elements[name].value;
+    const show = STATUS.indexOf(value("show"));
+    const reviewer = value("reviewer") === "" ? -1 : Number(value("reviewer"));
+    const creator = value("creator");
+    const maker = creator === "(real)" ? -1 : index.creators.indexOf(creator);
+    const kind = index.kinds.indexOf(value("category"));
+    const name = value("name").toLowerCase();
+    return (clip) => {
+      if (creator && clip.creator !== maker) return false;
+      if (value("category") && !clip.kinds.includes(kind)) return false;
+      if (name && !clip.name.toLowerCase().includes(name) && !clip.id.startsWith(name)) return false;
+      if (show === -1 && reviewer === -1) return true;
+      return clip.answers.some(
+        ([who, status]) => (reviewer === -1 || who === reviewer) && (show === -1 || status === show),
+      );
+    };
+  }
+
+  // The list.
+
+  function refresh() {
+    matching = clips.filter(wanted());
+    list.replaceChildren();
+    listed = 0;
+    lengthen();
+    const n = matching.length.toLocaleString("en");
+    found.textContent = n + " of " + clips.length.toLocaleString("en") + (clips.length === 1 ? " clip" : " clips");
+  }
+
+  function lengthen() {
+    const next = matching.slice(listed, listed + PAGE);
+    list.append(...next.map(row));
+    listed += next.length;
+    more.hidden = listed >= matching.length;
+  }
+
+  function row(clip) {
+    const link = make("a", "clip-row", make("span", "clip-name", clip.name));
+    link.href = "#clip=" + encodeURIComponent(clip.id);
+    link.dataset.clip = clip.id;
+    const made = clip.creator === -1 ? "real" : index.creators[clip.creator];
+    const signs = make("span", "signs");
+    for (const [who, status] of clip.answers) {
+      const sign = make("span", "sign " + STATUS[status], SIGNS[status]);
+      sign.title = index.entrants[who].name + ": " + STATUS[status];
+      sign.setAttribute("aria-hidden", "true");
+      signs.append(sign);
+    }
+    const told = clip.answers.map(([who, status]) => index.entrants[who].name + " " + STATUS[status]);
+    const spoken = make("span", "unseen", ", " + told.join(", "));
+    link.append(make("span", "clip-made small muted", made), signs, spoken);
+    if (open === clip) link.setAttribute("aria-current", "true");
+    return make("li", "", link);
+  }
+
+  function mark() {
+    for (const link of list.querySelectorAll("[aria-current]")) link.removeAttribute("aria-current");
+    if (!open) return;
+    while (listed <= matching.indexOf(open)) lengthen();
+    const link = list.querySelector('[data-clip="' + CSS.escape(open.id) + '"]');
+    if (!link) return;
+    link.setAttribute("aria-current", "true");
+    const frame = list.parentElement;
+    const gap = link.getBoundingClientRect().top - frame.getBoundingClientRect().top;
+    if (gap < 0 || gap > frame.clientHeight - 40) frame.scrollTop += gap - frame.clientHeight / 3;
+  }
+
+  // One clip.
+
+  async function detail(clip) {
+    const number = Math.floor(clip.place / index.chunk);
+    if (!details.has(number)) details.set(number, unpack(number));
+    return (await details.get(number))[clip.place % index.chunk];
+  }
+
+  async function unpack(number) {
+    const packed = atob(JSON.parse(document.getElementById("report-clips-" + number).textContent));
+    const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).json();
+  }
+
+  async function show(clip, { focus }) {
+    open = clip;
+    title.textContent = clip.name;
+    writeAddress();
+    mark();
+    const told = await detail(clip);
+    await Promise.all(told.clips.map(reach));
+    if (open !== clip) return;
+    body.replaceChildren(...told.clips.map((one, side) => film(one, side, told)), answers(told));
+    body.dataset.clip = clip.id;
+    if (focus) {
+      document.getElementById("clip").scrollIntoView({ block: "start" });
+      title.focus({ preventScroll: true });
+    }
+  }
+
+  // Browsers seek in a file only where its server sends parts of it; else the page takes it whole.
+  async function reach(one) {
+    if (!one.src || one.address) return;
+    one.address = one.src;
+    if (!location.protocol.startsWith("http")) return;
+    try {
+      const head = await fetch(one.src, { method: "HEAD" });
+      if (!head.ok || head.headers.get("accept-ranges") === "bytes") return;
+      one.address = URL.createObjectURL(await (await fetch(one.src)).blob());
+    } catch {
+      one.address = one.src; // the player says what is wrong with it
+    }
+  }
+
+  function film(one, side, told) {
+    const part = make("div", "film");
+    if (told.clips.length > 1) part.append(make("h4", "", (side ? "Shown second: " : "Shown first: ") + one.name));
+    if (one.src) {
+      const place = make("div");
+      part.append(place);
+      unreelPlayer.mount(place, spec(one, side, told));
+    } else {
+      part.append(make("p", "note", one.failure ? sentence(one.failure) : "No picture: " + one.absent + "."));
+    }
+    part.append(truth(one));
+    return part;
+  }
+
+  function spec(one, side, told) {
+    const shown = told.answers.map((answer) => answer.shown_us[side] || []).find((each) => each.length);
+    return {
+      src: one.address,
+      title: one.name,
+      width: one.width,
+      height: one.height,
+      duration_us: one.duration_us,
+      instants: instants(one),
+      tracks: [people(one), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
+      shown_us: shown || [],
+    };
+  }
+
+  function instants(one) {
+    if (!one.rate) return [];
+    const [rate, per] = one.rate;
+    return Array.from({ length: one.n_frames }, (_, i) => Math.round((i * 1e6 * per) / rate));
+  }
+
+  function people(one) {
+    const traces = one.traces.map((trace) => ({
+      start_us: trace.start_us,
+      end_us: trace.end_us,
+      boxes: trace.boxes,
+      label: trace.kinds.join(", ") || "trace",
+      text: trace.text,
+    }));
+    return { name: "People", kind: "truth", traces };
+  }
+
+  function claim(answer) {
+    const said = answer.said;
+    if (!said || !("box" in said || "start_us" in said) || said.label === "real") return null;
+    const start = said.start_us ?? null;
+    const boxes = said.box ? [{ at_us: start ?? 0, ...said.box }] : [];
+    const name = index.entrants[answer.entrant].name;
+    const trace = { start_us: start, end_us: null, boxes, label: name, text: said.explanation || "" };
+    return { name, kind: "answer", traces: [trace] };
+  }
+
+  function facts(pairs) {
+    const rows = make("dl", "facts");
+    for (const [name, value] of pairs) {
+      if (value === "" || value === null || value === undefined) continue;
+      rows.append(make("dt", "", name), make("dd", "", value));
+    }
+    return rows;
+  }
+
+  function truth(one) {
+    const made = [one.creator, one.setting].filter(Boolean).join(", ");
+    const rating = one.rating && one.rating.score + " of 5. " + one.rating.problem + " " + one.rating.adherence;
+    const votes = one.votes && one.votes[0] + " of " + one.votes[1] + " people said generated";
+    const marks = make("ul", "marks");
+    for (const trace of one.traces) {
+      const span = seconds(trace.start_us) + " to " + seconds(trace.end_us);
+      marks.append(make("li", "", make("b", "", trace.kinds.join(", ") || "trace"), " " + span + " ", trace.text));
+    }
+    return make(
+      "div",
+      "truth-card",
+      make("h4", "", "Truth ", make("span", "badge " + one.label, one.label)),
+      facts([
+        ["Made by", made],
+        ["Prompt", one.prompt],
+        ["People's score", rating],
+        ["Votes", votes],
+        ["Marked", one.traces.length ? marks : ""],
+        ["Group", one.group],
+        ["Split", one.split],
+        ["Difficulty", one.difficulty],
+      ]),
+    );
+  }
+
+  function answers(told) {
+    const grid = make("div", "answers");
+    grid.append(...told.answers.map((answer) => card(answer)));
+    return make("div", "", make("h4", "", "Answers"), grid);
+  }
+
+  function card(answer) {
+    const who = index.entrants[answer.entrant];
+    const status = STATUS[answer.status];
+    const tone = { right: "good", wrong: "bad", unreadable: "warn", failed: "failed" }[status];
+    const head = make(
+      "h5",
+      "",
+      make("span", "answer-who", who.name),
+      " ",
+      make("span", "badge " + tone, status),
+      who.floor ? make("span", "badge kind", "floor") : null,
+    );
+    const box = make("section", "answer " + status, head, make("p", "small muted", who.protocol + ", " + who.condition));
+    if (answer.failure) box.append(make("p", "", sentence(answer.failure)));
+    else box.append(facts(reading(answer)), raw(answer));
+    const cost = spending(answer);
+    if (cost) box.append(make("p", "small muted", cost));
+    return box;
+  }
+
+  function sentence(failure) {
+    return failure.reason + ": " + failure.detail + ". " + failure.remedy;
+  }
+
+  function reading(answer) {
+    const said = answer.said;
+    const rows = [
+      ["Said", said.label ?? said.score ?? (said.real && said.real + " is real")],
+      ["Starts", said.start_us === undefined ? "" : seconds(said.start_us)],
+      ["Explanation", said.explanation],
+      ["Problem", said.problem],
+      ["Adherence", said.adherence],
+    ];
+    (answer.meets || []).forEach((meets, i) => {
+      const parts = [];
+      if ("iou" in meets) parts.push("box IoU " + meets.iou.toFixed(2));
+      if ("late_us" in meets) {
+        const off = Math.abs(meets.late_us);
+        parts.push(off ? seconds(off) + (meets.late_us > 0 ? " late" : " early") : "on time");
+      }
+      if ("judged" in meets) parts.push("explanation judged " + meets.judged);
+      if (parts.length) rows.push([answer.meets.length > 1 ? "Against mark " + (i + 1) : "Against the mark", parts.join(", ")]);
+    });
+    const unread = Object.entries(answer.unread).map(([part, why]) => part.replace("_us", "") + " " + why);
+    rows.push(["Not read", unread.join(", ")]);
+    return rows;
+  }
+
+  function raw(answer) {
+    const text = make("pre", "", answer.text || "(an empty text)");
+    text.tabIndex = 0;
+    const part = make("details", "", make("summary", "", "Raw answer"), text);
+    if (answer.cut) part.append(make("p", "small muted", answer.cut.toLocaleString("en") + " more letters are in the run."));
+    return part;
+  }
+
+  function spending(answer) {
+    const parts = [];
+    if ("input_tokens" in answer) parts.push(answer.input_tokens + " tokens in, " + answer.output_tokens + " out");
+    if ("cost_usd" in answer) parts.push(answer.cost_usd.toFixed(5) + " USD");
+    if ("latency_us" in answer) parts.push(seconds(answer.latency_us));
+    return parts.join(", ");
+  }
+
+  // What people do.
+
+  function obey(focus) {
+    const told = readAddress();
+    if (!told) return;
+    for (const field of form.querySelectorAll("select, input")) field.value = told.get(field.name) || "";
+    for (const field of form.querySelectorAll("select")) if (field.selectedIndex === -1) field.value = "";
+    refresh();
+    const clip = byId.get(told.get("clip"));
+    if (clip) show(clip, { focus });
+    else document.getElementById("clips").scrollIntoView();
+  }
+
+  function step(by) {
+    if (!matching.length) return;
+    const at = open ? matching.indexOf(open) : -1;
+    const next = at === -1 ? 0 : Math.min(matching.length - 1, Math.max(0, at + by));
+    show(matching[next], { focus: false });
+  }
+
+  form.addEventListener("input", () => {
+    refresh();
+    writeAddress();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => { refresh(); writeAddress(); mark(); }));
+  more.addEventListener("click", lengthen);
+  list.addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    show(byId.get(link.dataset.clip), { focus: window.innerWidth < 900 });
+  });
+  window.addEventListener("hashchange", () => obey(true));
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "j") step(1);
+    if (event.key === "k") step(-1);
+  });
+
+  fillChoices();
+  refresh();
+  obey(true);
+})();

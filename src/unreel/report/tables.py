@@ -1,0 +1,90 @@
+"""Tables as a page shows them: each number with its interval and count, each gap with its reason."""
+
+import string
+from dataclasses import dataclass, field
+from typing import Final
+
+from unreel.core.estimate import Estimate, Measured
+
+_MARKS: Final = string.ascii_lowercase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: its heading, what it means, and whether it holds numbers."""
+
+    title: str
+    meaning: str = ""
+    numbers: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What stands in one place. Empty text beside a `note` is a number that was not measured."""
+
+    text: str = ""
+    doubt: str = ""
+    """The interval and the count, in small."""
+    note: str = ""
+    """Mark of the footnote that says why there is no number."""
+    badge: str = ""
+    link: str = ""
+    """Fragment of this page that shows more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row, and the kind of thing that it is about."""
+
+    cells: tuple[Cell, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A whole table with its footnotes."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    notes: tuple[tuple[str, str], ...] = ()
+    """Marks and reasons."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """Gives equal reasons the same mark."""
+
+    marks: dict[str, str] = field(default_factory=dict)
+
+    def mark(self, why: str) -> str:
+        """The mark of that reason."""
+        if why not in self.marks:
+            number = len(self.marks)
+            mark = _MARKS[number % len(_MARKS)] * (1 + number // len(_MARKS))
+            self.marks[why] = mark
+        return self.marks[why]
+
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """All marks with their reasons, in order."""
+        return tuple((mark, why) for why, mark in self.marks.items())
+
+
+def measured_cell(measured: Measured | None, notes: Notes, *, places: int = 1) -> Cell:
+    """A number with its doubt, or an empty place with a note."""
+    if measured is None:
+        return Cell(note=notes.mark("there was nothing to measure it on"))
+    if isinstance(measured, Estimate):
+        return Cell(text=f"{measured.value:.{places}f}", doubt=doubt(measured, places=places))
+    return Cell(note=notes.mark(measured.why))
+
+
+def doubt(estimate: Estimate, *, places: int = 1) -> str:
+    """The interval and the count, as a person reads them."""
+    ends = f"{estimate.low:.{places}f} to {estimate.high:.{places}f}"
+    return f"{ends}, n {estimate.n:,}"
+
+
+def count_cell(count: int | None, notes: Notes, *, why: str) -> Cell:
+    """A whole number, which has no doubt, or an empty place with a note."""
+    return Cell(note=notes.mark(why)) if count is None else Cell(text=f"{count:,}")

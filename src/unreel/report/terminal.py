@@ -1,0 +1,136 @@
+"""A review in a terminal: a block for each opinion, and a small timeline."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from unreel.core.answer import Reply
+from unreel.core.box import Box
+from unreel.core.judgement import Label
+from unreel.core.span import to_us
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluate.review import Opinion
+from unreel.evaluate.showing import SurveyedClip
+from unreel.report.wording import explain_failure, headline, parts, plain, seconds, tone
+
+_STYLES = {
+    "real": "bold green",
+    "generated": "bold red",
+    "graded": "bold cyan",
+    "failed": "bold yellow",
+}
+_BAR = 48
+_RAW_LINES = 12
+_RAW_LETTERS = 800
+_PIPE_WIDTH = 110
+
+
+def open_console() -> Console:
+    """Where people read; a pipe gets a fixed width and no colours."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=_PIPE_WIDTH, highlight=False)
+
+
+def opinion_block(opinion: Opinion, clip: SurveyedClip) -> RenderableType:
+    """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
+    head = Text()
+    head.append(plain(opinion.reviewer), Style(bold=True))
+    head.append(f"  {opinion.question.instrument}  ", "dim")
+    head.append(headline(opinion), _STYLES[tone(opinion)])
+    lines: list[RenderableType] = [head]
+    failure = explain_failure(opinion)
+    if failure is not None:
+        lines.append(_indent(Text(failure, "yellow"), 2))
+        lines.extend(_raw(opinion))
+    else:
+        lines.append(_indent(_said(opinion), 2))
+        lines.extend(_timeline(opinion, clip))
+    costs = _costs(opinion)
+    lines.extend([_indent(Text(costs, "dim"), 2)] if costs else [])
+    return Group(*lines, Text())
+
+
+def _indent(content: RenderableType, by: int) -> Padding:
+    return Padding(content, (0, 0, 0, by), expand=False)
+
+
+def _said(opinion: Opinion) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    if opinion.verdict is not None:
+        for name, text in parts(opinion.verdict):
+            table.add_row(Text(name), Text(text))
+    return table
+
+
+def _raw(opinion: Opinion) -> Iterator[RenderableType]:
+    if not isinstance(opinion.outcome, Reply):
+        return
+    text = plain(opinion.outcome.text)
+    shown = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
+    yield _indent(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
+    if (left := len(text) - len(shown)) > 0 and text:
+        yield _indent(Text(f"| ... {left} more letters: see --json or --out", "dim"), 2)
+
+
+def _timeline(opinion: Opinion, clip: SurveyedClip) -> Iterator[RenderableType]:
+    """When, on a line as long as the clip, above the instants of the frames that were shown."""
+    verdict = opinion.verdict
+    if not isinstance(verdict, TraceVerdict):
+        return
+    video = clip.facts.video
+    length_us = max(1, to_us(video.duration_s))
+    line = Text("0 ", "dim")
+    start_us = verdict.start_us if verdict.label is Label.GENERATED else None
+    if isinstance(start_us, int):
+        before = min(_BAR - 1, _BAR * start_us // length_us)
+        line.append("\u2500" * before, "dim")
+        line.append("\u2503", "bold red")
+        line.append("\u2501" * (_BAR - before - 1), "red")
+    else:
+        line.append("\u2500" * _BAR, "dim")
+    line.append(f" {seconds(length_us)}", "dim")
+    yield _indent(line, 2)
+    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    if frames:
+        columns = {
+            min(_BAR - 1, _BAR * to_us(f.at_s - video.first_at_s) // length_us) for f in frames
+        }
+        ticks = "".join("\u00b7" if column in columns else " " for column in range(_BAR))
+        yield _indent(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
+    if isinstance(verdict.box, Box) and verdict.label is Label.GENERATED:
+        yield from (_indent(Text(row), 4) for row in _frame(verdict.box))
+
+
+def _frame(box: Box) -> Iterator[str]:
+    """The frame with the box in it, in characters."""
+    wide, high = 24, 7
+    left, right = round(box.x0 * (wide - 1)), max(round(box.x1 * (wide - 1)), 1)
+    top, bottom = round(box.y0 * (high - 1)), max(round(box.y1 * (high - 1)), 1)
+    yield "\u250c" + "\u2500" * wide + "\u2510"
+    for row in range(high):
+        cells = (
+            "\u2593" if left <= column <= right and top <= row <= bottom else " "
+            for column in range(wide)
+        )
+        yield "\u2502" + "".join(cells) + "\u2502"
+    yield "\u2514" + "\u2500" * wide + "\u2518"
+
+
+def _costs(opinion: Opinion) -> str:
+    if not isinstance(opinion.outcome, Reply):
+        return ""
+    reply = opinion.outcome
+    words = []
+    if reply.latency_us is not None:
+        words.append(f"answered in {seconds(reply.latency_us)}")
+    if reply.usage is not None:
+        words.append(f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens")
+    if opinion.cost_usd is not None:
+        words.append(f"{opinion.cost_usd:.6f} USD")
+    return ", ".join(words)

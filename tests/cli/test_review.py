@@ -1,0 +1,211 @@
+"""`unreel review`, as a person runs it."""
+
+import json
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+FAKE = (
+    "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
+    "<explanation>it \u001b[31mbends</explanation>"
+)
+
+
+class Oracle:
+    """A chat server on loopback; `answered_s` tells when it last let its answer go."""
+
+    def __init__(self) -> None:
+        self.text, self.wait_s, self.answered_s = FAKE, 0.0, 0.0
+        self.n_pictures: list[int] = []
+
+    @property
+    def model(self) -> str:
+        return f"compatible/tiny@http://127.0.0.1:{self.port}/v1"
+
+    def reply(self, body: bytes) -> bytes:
+        content = json.loads(body)["messages"][-1]["content"]
+        self.n_pictures.append(sum(part["type"] == "image_url" for part in content))
+        time.sleep(self.wait_s)
+        message = {"role": "assistant", "content": self.text}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+        document = {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
+        return json.dumps(document | {"created": 1, "model": "tiny"}).encode()
+
+
+@pytest.fixture
+def oracle() -> Iterator[Oracle]:
+    state = Oracle()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            data = state.reply(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            state.answered_s = time.monotonic()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = server.server_port
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
+    done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--nframe", 3)
+    assert done.returncode == 0, done.stderr
+    assert "compatible/tiny" in done.stdout
+    assert "generated" in done.stdout
+    assert "0.50 s" in done.stdout
+    assert "25% to 50% across" in done.stdout
+    assert "3 frames sent" in done.stdout
+    assert "1000 + 100 tokens" in done.stdout
+    assert "\u2503" in done.stdout  # where the fault begins on the timeline
+    assert "\u001b" not in done.stdout
+    assert "not forensic proof" in done.stderr
+    assert oracle.n_pictures == [3]
+
+
+def test_both_instruments_are_asked_unless_one_is_named(run, clip, oracle) -> None:
+    done = run("review", clip, "--model", oracle.model, "--json")
+    assert done.returncode == 1  # a text for trace is no text for realism
+    (row,) = json.loads(done.stdout)["clips"]
+    trace, realism = row["opinions"]
+    assert trace["instrument"] == "trace@1"
+    assert trace["verdict"]["start_us"] == 500_000
+    assert realism["instrument"] == "realism@1"
+    assert not realism["is_readable"]
+    assert realism["reply"]["text"] == FAKE
+    assert len(trace["shown"]) == 8
+
+
+def test_nonsense_is_shown_as_a_failure_with_its_text(run, clip, oracle) -> None:
+    oracle.text = "zq \u001b[2J zq"
+    done = run("review", clip, "--model", oracle.model, "--protocol", "trace")
+    assert done.returncode == 1
+    assert "no verdict" in done.stdout
+    assert "could not be read" in done.stdout
+    assert "| zq \ufffd[2J zq" in done.stdout
+    assert "generated" not in done.stdout
+
+
+def test_a_silent_server_is_a_failure_and_the_other_reviewer_is_heard(run, clip) -> None:
+    gone = ("--model", "compatible/gone@http://127.0.0.1:9/v1", "--deadline", 2)
+    done = run("review", clip, *gone, "--model", "always-real", "--protocol", "reality")
+    assert done.returncode == 1
+    assert "no answer" in done.stdout
+    assert "connection-lost" in done.stdout
+    assert "agreement, reality: real by 1 of 2, no verdict by 1 of 2" in done.stdout
+
+
+def test_prices_give_the_cost(run, clip, oracle, tmp_path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        '[models."compatible/tiny"]\ninput_usd_per_million = 2.0\noutput_usd_per_million = 8.0\n'
+    )
+    arguments = ("--model", oracle.model, "--protocol", "trace", "--prices", prices, "--json")
+    (row,) = json.loads(run("review", clip, *arguments).stdout)["clips"]
+    assert row["opinions"][0]["cost_usd"] == "0.0028"
+
+
+def test_evidence_is_written_for_each_clip(run, clip, tmp_path) -> None:
+    other = tmp_path / "other.mp4"
+    other.write_bytes(clip.read_bytes())
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(b"no clip")
+    done = run(
+        "review", clip, broken, other, "--model", "coin", "--protocol", "reality", "--out", "e"
+    )
+    assert done.returncode == 1
+    assert "broken.mp4" in done.stderr
+    pages = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("evidence.html"))
+    assert [page.parent.name for page in pages] == ["001-clip", "003-other"]
+
+
+def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) -> None:
+    done = run("review", "--sample", "--out", "sample", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "the answers are recorded" in done.stderr
+    document = json.loads(done.stdout)
+    assert "no model was asked" in document["note"]
+    (row,) = document["clips"]
+    assert {one["headline"] for one in row["opinions"]} >= {"generated", "real"}
+    html = (tmp_path / "sample" / "evidence.html").read_text(encoding="utf-8")
+    assert "no model was asked" in html
+    assert (tmp_path / "sample" / "annotated.mp4").stat().st_size > 50_000
+
+
+def test_recorded_answers_are_named_as_such(run, clip, tmp_path) -> None:
+    said = tmp_path / "said.jsonl"
+    said.write_text(json.dumps({"clip": "clip.mp4", "text": FAKE}) + "\n")
+    arguments = ("--model", "recorded", "--recorded", said, "--protocol", "trace")
+    done = run("review", clip, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "recorded:said are recorded: nobody was asked now" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "unreel review --sample"),
+        (["x.mp4"], "--model"),
+        (["--sample", "x.mp4"], "brings its own clip"),
+        (["x.mp4", "--model", "metadata"], "learns from a benchmark"),
+        (["x.mp4", "--model", "nobody"], "no reviewer is named"),
+        (["x.mp4", "--model", "coin", "--condition", "sampling"], "NAME=VALUE"),
+        (["x.mp4", "--model", "coin", "--nframe", "2", "--fps", "2"], "cannot be combined"),
+    ],
+)
+def test_what_is_asked_wrongly_ends_with_status_2(run, arguments, told) -> None:
+    done = run("review", *arguments)
+    assert done.returncode == 2, done.stdout
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.alone
+def test_the_answer_is_on_the_screen_within_a_second(clip, oracle, stalls) -> None:
+    oracle.wait_s = 0.5
+    command = [sys.executable, "-c", "from unreel.cli.main import main; main()"]
+    command += ["review", str(clip), "--model", oracle.model, "--protocol", "trace"]
+    late_s = []
+    for _ in range(3):
+        stalled_s = stalls.seconds()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            lines = iter(process.stdout or ())
+            shown_s = next(time.monotonic() for line in lines if "compatible/tiny" in line)
+            process.communicate(timeout=120)
+        late_s.append(shown_s - oracle.answered_s - (stalls.seconds() - stalled_s))
+        if late_s[-1] < 1:
+            return
+    pytest.fail(f"on the screen after {late_s} s")
+
+
+@pytest.mark.parametrize(("typed", "limit_s"), [("--help", 1.5), ("recorded", 6.0)])
+def test_a_review_is_light(clip, tmp_path, typed, limit_s) -> None:
+    """Processor time of all its processes; a table, a client or a model would cost more to load."""
+    said = tmp_path / "said.jsonl"
+    said.write_text(json.dumps({"clip": "clip.mp4", "text": "REAL"}) + "\n")
+    asked = [str(clip), "--model", "recorded", "--recorded", str(said), "--protocol", "trace"]
+    command = [sys.executable, "-c", "from unreel.cli.main import main; main()", "review"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [*command, *(asked if typed == "recorded" else [typed])], check=True, capture_output=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < limit_s

@@ -1,0 +1,243 @@
+import dataclasses
+import io
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from footage import film, write_clip
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.media.access import media_reader
+from unreel.media.container import MAX_PIXELS
+from unreel.media.payload import Payload
+from unreel.media.reader import MediaReader
+from unreel.media.scan import (
+    FULL,
+    HISTOGRAM_BINS,
+    PICKED_SIDE,
+    Side,
+    colour_histogram,
+    scan,
+)
+from unreel.media.scan_wire import read_scan, scan_payload
+from unreel.media.scene import read_index
+
+
+def scanned(data: io.BytesIO | bytes):
+    file = io.BytesIO(data) if isinstance(data, bytes) else data
+    return scan(file, max_pixels=MAX_PIXELS, quality=90)
+
+
+def test_every_frame_is_measured_at_its_exact_time(make) -> None:
+    found = scanned(make(n_frames=30, rate=Fraction(30000, 1001)))
+    assert found.n_frames == 30
+    assert [b - a for a, b in pairwise(found.instants_s)] == [Fraction(1001, 30000)] * 29
+    assert found.duration_s == Fraction(1001, 1000)
+    assert found.histograms.shape == (30, HISTOGRAM_BINS)
+    assert found.lightness.shape == found.changes.shape == found.stirs.shape == (30,)
+
+
+def test_a_variable_rate_keeps_its_instants(make) -> None:
+    instants = (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(3, 2))
+    assert scanned(make(n_frames=4, instants_s=instants)).instants_s == instants
+
+
+def test_exact_times_survive_the_way_out_of_the_child(make) -> None:
+    for found in (
+        scanned(make(n_frames=5, rate=Fraction(30000, 1001))),
+        scanned(make(n_frames=3, instants_s=(Fraction(0), Fraction(7, 9000), Fraction(1, 90)))),
+        scanned(make(n_frames=1)),
+    ):
+        again = read_scan(scan_payload(found))
+        assert again.instants_s == found.instants_s
+        assert again.end_s == found.end_s
+
+
+def test_picked_frames_are_the_planned_ones_and_small(make) -> None:
+    found = scanned(make(n_frames=80, width=640, height=360))
+    assert [frame.index for frame in found.picked] == [5, 15, 25, 35, 45, 55, 65, 75]
+    assert [read_index(frame.rgb()) for frame in found.picked] == [5, 15, 25, 35, 45, 55, 65, 75]
+    assert {(frame.width, frame.height) for frame in found.picked} == {(PICKED_SIDE, 252)}
+
+
+def test_a_clip_of_fewer_frames_than_are_picked_is_picked_whole(make) -> None:
+    assert [frame.index for frame in scanned(make(n_frames=3)).picked] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_a_turned_clip_is_scanned_as_it_is_shown(make, turn) -> None:
+    upright, turned = scanned(make()), scanned(make(rotation_deg=turn))
+    assert (turned.width, turned.height) == (upright.width, upright.height)
+    for ours, theirs in zip(turned.picked, upright.picked, strict=True):
+        assert read_index(ours.rgb()) == read_index(theirs.rgb())
+        assert ours.rgb().shape == theirs.rgb().shape
+
+
+@pytest.mark.parametrize("container", ["mkv", "webm", "gif", "ts"])
+def test_every_container_can_be_scanned(make, container) -> None:
+    found = scanned(make(container=container, n_frames=20))
+    assert found.n_frames == 20
+    assert [read_index(frame.rgb()) for frame in found.picked] == [f.index for f in found.picked]
+
+
+def test_a_histogram_holds_the_roots_of_the_shares() -> None:
+    picture = np.zeros((4, 4, 3), np.uint8)
+    picture[0] = 255
+    histogram = colour_histogram(picture)
+    assert histogram[0] == round(FULL * 0.75**0.5)
+    assert histogram[-1] == round(FULL * 0.25**0.5)
+    assert np.count_nonzero(histogram) == 2
+
+
+def test_a_still_clip_neither_changes_nor_stirs() -> None:
+    still = scanned(write_clip([film(1)[0]] * 24))
+    moving = scanned(write_clip(film(1, n_frames=24)))
+    assert still.stirs.max() < 5
+    assert moving.stirs[1:].mean() > 10 * still.stirs[1:].mean()
+    assert still.changes[0] == still.stirs[0] == 0
+
+
+def test_a_small_thing_that_moves_stirs_a_still_scene() -> None:
+    frames = [film(2)[0].copy() for _ in range(16)]
+    for index, frame in enumerate(frames):
+        frame[40:60, 8 * index : 8 * index + 20] = (255, 255, 255)
+    found = scanned(write_clip(frames))
+    assert found.changes[1:].mean() < 5
+    assert found.stirs[1:].mean() > 20
+
+
+def test_blur_lowers_sharpness_and_grain_raises_noise() -> None:
+    plain = film(3, n_frames=4, width=320, height=192)
+    small = [np.asarray(Image.fromarray(p).resize((20, 12))) for p in plain]
+    blurred = [np.asarray(Image.fromarray(p).resize((320, 192))) for p in small]
+    grain = np.random.default_rng(0).normal(0, 12, plain[0].shape[:2])[..., None]
+    grainy = [np.clip(p + grain, 0, 255).astype(np.uint8) for p in plain]
+    first, soft, rough = (
+        scanned(write_clip(p, crf=12)).picked[0] for p in (plain, blurred, grainy)
+    )
+    assert soft.sharpness < 0.5 * first.sharpness
+    assert rough.noise > 2 * first.noise
+    assert rough.noise == pytest.approx(12, rel=0.25)
+
+
+def test_only_a_flat_side_has_a_profile() -> None:
+    framed = []
+    for picture in film(4, n_frames=4):
+        framed.append(picture.copy())
+        framed[-1][:, :20] = 0
+    first = scanned(write_clip(framed)).picked[0]
+    assert set(first.sides) == {Side.LEFT}
+    profile = first.sides[Side.LEFT]
+    assert profile.level < 20
+    assert len(profile.content) == 96
+    assert profile.content[:16].max() < 0.02 * FULL
+    assert profile.content[24:].mean() > 0.5 * FULL
+
+
+def test_what_comes_out_of_the_sandbox_is_what_the_task_measured(tmp_path, make) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(make(n_frames=12).getvalue())
+    with (
+        media_reader(Settings(), trusted=True) as ours,
+        media_reader(Settings(), trusted=False) as confined,
+    ):
+        here, there = ours.scan(path), confined.scan(path)
+    assert not isinstance(here, Failure)
+    assert not isinstance(there, Failure)
+    assert here.instants_s == there.instants_s
+    assert here.end_s == there.end_s
+    for name in ("histograms", "lightness", "changes", "stirs"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name
+    assert [frame.jpeg for frame in here.picked] == [frame.jpeg for frame in there.picked]
+
+
+def test_a_damaged_clip_is_a_failure(tmp_path, make) -> None:
+    path = tmp_path / "clip.mkv"
+    data = make(container="mkv", n_frames=60, width=320, height=192).getvalue()
+    path.write_bytes(data[: len(data) // 2] + bytes(len(data) // 4) + data[-len(data) // 4 :])
+    with media_reader(Settings(), trusted=False) as reader:
+        found = reader.scan(path)
+    assert isinstance(found, Failure)
+    assert found.reason is FailureReason.UNDECODABLE
+
+
+def test_a_clip_with_too_many_pixels_is_refused(tmp_path, make) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(make().getvalue())
+    with media_reader(Settings(media_pixels=100), trusted=True) as reader:
+        found = reader.scan(path)
+    assert isinstance(found, Failure)
+    assert found.reason is FailureReason.TOO_MANY_PIXELS
+
+
+@pytest.fixture(scope="module")
+def honest() -> Payload:
+    framed = [np.pad(p, ((8, 8), (0, 0), (0, 0))) for p in film(5, n_frames=10)]
+    return scan_payload(scanned(write_clip(framed)))
+
+
+class TestWhatAHostileChildMaySend:
+    def sent(self, payload: Payload, tmp_path) -> Failure:
+        path = tmp_path / "clip.mp4"
+        path.touch()
+        found = MediaReader(lambda _task, _path, _request: payload).scan(path)
+        assert isinstance(found, Failure), "the reply was believed"
+        assert found.reason is FailureReason.WORKER_DIED
+        return found
+
+    def test_an_honest_reply_is_believed(self, honest) -> None:
+        assert read_scan(honest).n_frames == 10
+
+    @pytest.mark.parametrize("place", range(5 + 2 * 8))
+    def test_a_blob_of_another_length_is_refused(self, honest, tmp_path, place) -> None:
+        blobs = list(honest.blobs)
+        blobs[place] = blobs[place][:-1] if place < 5 or place % 2 == 0 else b""
+        self.sent(dataclasses.replace(honest, blobs=tuple(blobs)), tmp_path)
+
+    def test_a_missing_blob_is_refused(self, honest, tmp_path) -> None:
+        self.sent(dataclasses.replace(honest, blobs=honest.blobs[:-1]), tmp_path)
+
+    def test_frames_out_of_order_are_refused(self, honest, tmp_path) -> None:
+        ticks = np.frombuffer(honest.blobs[0], "<i8")[::-1].tobytes()
+        self.sent(dataclasses.replace(honest, blobs=(ticks, *honest.blobs[1:])), tmp_path)
+
+    @pytest.mark.parametrize("place", [2, 3, 4])
+    @pytest.mark.parametrize("value", [float("nan"), -1.0, 256.0, float("inf")])
+    def test_levels_that_cannot_be_are_refused(self, honest, tmp_path, place, value) -> None:
+        blobs = list(honest.blobs)
+        blobs[place] = np.full(10, value, "<f4").tobytes()
+        self.sent(dataclasses.replace(honest, blobs=tuple(blobs)), tmp_path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"n_frames": 0},
+            {"n_frames": 1 << 30},
+            {"time_base": "0/1"},
+            {"last_ticks": 0},
+            {"picked": []},
+            {"width": 1 << 20},
+            {"unasked": 1},
+        ],
+    )
+    def test_a_header_that_cannot_be_is_refused(self, honest, tmp_path, change) -> None:
+        self.sent(dataclasses.replace(honest, header=honest.header | change), tmp_path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"index": 10},
+            {"width": PICKED_SIDE + 1},
+            {"sharpness": float("nan")},
+            {"levels": {"left": 300}},
+            {"levels": {"middle": 3}},
+        ],
+    )
+    def test_a_picture_that_cannot_be_is_refused(self, honest, tmp_path, change) -> None:
+        picked = [dict(frame) for frame in honest.header["picked"]]
+        picked[-1] |= change
+        header = honest.header | {"picked": picked}
+        self.sent(dataclasses.replace(honest, header=header), tmp_path)

@@ -1,0 +1,52 @@
+"""Reviews for the tests of pages: real clips, recorded answers, no network."""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from unreel.core.failure import Failure
+from unreel.core.settings import Settings
+from unreel.core.trace import Trace
+from unreel.evaluate.review import Review, Seat, inquire, review_clip, survey_clip
+from unreel.evaluate.sample import SampleReviewer
+from unreel.media.access import media_reader
+from unreel.report.evidence import Background, Evidence, write_evidence
+from unreel.report.provenance import ManifestState, Provenance
+
+NO_MANIFEST = Provenance(state=ManifestState.ABSENT, says="The file carries no credentials.")
+MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+def trace_text(box: tuple[float, ...], *, start_s: float, why: str = "it bends") -> str:
+    corners = ", ".join(f"{edge:g}" for edge in box)
+    return (
+        f"FAKE <coordinates>[{corners}]</coordinates> <start_time>{start_s}</start_time> "
+        f"<explanation>{why}</explanation>"
+    )
+
+
+def review_with(
+    file: Path, said: Mapping[str, Mapping[str, str]], *, sampling: str = "uniform-4"
+) -> Review:
+    """What reviewers of those names say of the clip; each text answers one instrument."""
+    protocols = list(dict.fromkeys(name for texts in said.values() for name in texts))
+    inquiry = inquire(protocols, {"sampling": sampling})
+    seats = [Seat(SampleReviewer(name, texts)) for name, texts in said.items()]
+
+    async def go() -> Review:
+        with media_reader(Settings(), trusted=True) as reader:
+            clip = survey_clip(file, reader)
+            assert not isinstance(clip, Failure), clip
+            return await review_clip(clip, seats, inquiry=inquiry, reader=reader)
+
+    # A thread of its own: a browser of the test may hold this one's event loop.
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(asyncio.run, go()).result()
+
+
+def write(review: Review, out: Path, *, truth: tuple[Trace, ...] = (), note: str = "") -> Evidence:
+    background = Background(provenance=NO_MANIFEST, made_at=MADE_AT, truth=truth, note=note)
+    with media_reader(Settings(), trusted=True) as reader:
+        return write_evidence(review, out, reader=reader, background=background)

@@ -1,0 +1,156 @@
+"""What an evidence page holds, and what is written beside it."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from report.reviewed import review_with, trace_text, write
+from unreel.core.answer import Reply, Usage
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.evaluate.review import survey_clip
+from unreel.media.access import media_reader
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.report.footage import prepare_footage
+from unreel.report.wording import agreements, explain_failure, headline, parts, plain, tone
+
+BALL = ClipRecipe(n_frames=24, seed=3)
+GENERATED = {"trace": trace_text((0, 0, 96, 64), start_s=0.5), "realism": "<answer>2</answer>"}
+
+
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("clips") / "ball.mp4"
+    file.write_bytes(synthesise(BALL))
+    return file
+
+
+def spec_of(page: Path) -> dict:
+    found = re.search(r'id="player-spec">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_the_page_stands_alone(ball, tmp_path) -> None:
+    evidence = write(review_with(ball, {"recorded:one": GENERATED}), tmp_path)
+    html = evidence.page.read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["annotated.mp4", "evidence.html"]
+    links = set(re.findall(r'(?:src|href)="([^"#]*)"', html))
+    assert {link.partition(":")[0] for link in links} <= {"data", "annotated.mp4", ""}
+    assert "not forensic proof" in html
+
+
+def test_the_page_tells_what_was_sent_and_what_came_back(ball, tmp_path) -> None:
+    review = review_with(ball, {"recorded:one": GENERATED})
+    answered = Reply(
+        text=GENERATED["trace"],
+        latency_us=1_500_000,
+        usage=Usage(input_tokens=900, output_tokens=40),
+    )
+    first = replace(review.opinions[0], outcome=answered)
+    html = write(replace(review, opinions=(first, *review.opinions[1:])), tmp_path).page.read_text()
+    for told in ("1.50 s", "900 in, 40 out", first.key, "sampling=uniform-4", "Decide whether"):
+        assert told in html
+    shown_us = spec_of(tmp_path / "evidence.html")["shown_us"]
+    assert shown_us == [round(index * 1_000_000 / 24) for index in (3, 9, 15, 21)]
+
+
+def test_the_player_gets_boxes_in_parts_of_the_frame(ball, tmp_path) -> None:
+    said = {"recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
+    spec = spec_of(write(review_with(ball, said), tmp_path).page)
+    assert (spec["width"], spec["height"], spec["duration_us"]) == (192, 128, 1_000_000)
+    assert len(spec["instants"]) == 24
+    one, two = spec["tracks"]
+    assert one["traces"][0]["start_us"] == 500_000
+    assert one["traces"][0]["end_us"] is None
+    assert one["traces"][0]["boxes"] == [{"at_us": 500_000, "x0": 0, "y0": 0, "x1": 0.5, "y1": 0.5}]
+    assert two["traces"] == []
+
+
+def test_a_time_past_the_end_stands_at_the_end(ball, tmp_path) -> None:
+    said = {"recorded:one": {"trace": trace_text((0, 0, 96, 64), start_s=30)}}
+    review = review_with(ball, said)
+    evidence = write(review, tmp_path)
+    assert spec_of(evidence.page)["tracks"][0]["traces"][0]["start_us"] == 900_000
+    assert "30.00 s" in evidence.page.read_text(encoding="utf-8")
+
+
+def test_the_annotated_copy_has_every_frame_and_the_box(ball, tmp_path) -> None:
+    said = {"recorded:one": {"trace": trace_text((48, 32, 144, 96), start_s=0.5)}}
+    evidence = write(review_with(ball, said), tmp_path)
+    av = pytest.importorskip("av")
+    with av.open(io.BytesIO(evidence.annotated.read_bytes())) as clip:
+        stream = clip.streams.video[0]
+        frames = list(clip.decode(stream))
+        instants = [Fraction(frame.pts) * stream.time_base for frame in frames]
+    assert len(frames) == 24
+    assert instants[12] == pytest.approx(0.5, abs=1e-4)
+    before, after = (frames[i].to_ndarray(format="rgb24").astype(int) for i in (11, 12))
+    edge = np.abs(after[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min()
+    assert edge < 150
+    assert np.abs(before[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min() > edge
+
+
+def test_a_clip_above_the_limit_lies_beside_the_page(ball, tmp_path) -> None:
+    with media_reader(Settings(), trusted=True) as reader:
+        clip = survey_clip(ball, reader)
+        inside = prepare_footage(clip, tmp_path, reader=reader)
+        assert inside.src.startswith("data:video/mp4;base64,")
+        assert list(tmp_path.iterdir()) == []
+        beside = prepare_footage(clip, tmp_path, reader=reader, inline_bytes=100)
+    assert beside.src == "clip.mp4"
+    assert (tmp_path / "clip.mp4").read_bytes() == ball.read_bytes()
+    assert not beside.is_copy
+
+
+@pytest.mark.parametrize(
+    ("container", "copied"), [("mp4", False), ("webm", False), ("mkv", True), ("gif", True)]
+)
+def test_only_what_browsers_cannot_play_is_copied(tmp_path, container, copied) -> None:
+    file = tmp_path / f"clip.{container}"
+    file.write_bytes(synthesise(replace(BALL, container=container, n_frames=12)))
+    with media_reader(Settings(), trusted=True) as reader:
+        footage = prepare_footage(survey_clip(file, reader), tmp_path, reader=reader)
+    assert footage.is_copy is copied
+    assert (footage.width, footage.height) == (192, 128)
+
+
+def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:
+    review = review_with(ball, {"one": {"trace": "zq zq"}, "two": {"trace": "FAKE"}})
+    nonsense, bare = review.opinions
+    assert (tone(nonsense), headline(nonsense)) == ("failed", "no verdict")
+    assert "could not be read" in explain_failure(nonsense)
+    assert next(iter(parts(bare.verdict))) == ("from", "not given (missing)")
+    lost = replace(bare, outcome=Failure(FailureReason.RATE_LIMITED, "status 429"), verdict=None)
+    assert (tone(lost), headline(lost)) == ("failed", "no answer")
+    assert "rate-limited" in explain_failure(lost)
+    assert explain_failure(bare) is None
+
+
+def test_agreement_counts_heads_and_compares_places(ball) -> None:
+    said = {
+        "one": {"trace": trace_text((0, 0, 96, 128), start_s=0.25)},
+        "two": {"trace": trace_text((0, 0, 192, 128), start_s=0.75)},
+        "three": {"trace": "REAL"},
+        "four": {"trace": "who knows"},
+    }
+    (found,) = agreements(review_with(ball, said).opinions)
+    assert found.said == {"generated": 2, "real": 1}
+    assert found.n_silent == 1
+    assert found.overlaps == (0.5,)
+    assert found.apart_us == (500_000,)
+    assert str(found) == (
+        "trace: generated by 2 of 4, real by 1 of 4, no verdict by 1 of 4; boxes overlap 0.50; "
+        "onsets lie 0.50 s apart"
+    )
+    assert agreements(review_with(ball, {"one": said["one"]}).opinions) == []
+
+
+def test_a_terminal_is_given_no_orders() -> None:
+    assert plain("a\x1b[31mb\x07\u202ec\n\td\u200d") == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"

@@ -1,0 +1,212 @@
+"""What a report says, read back from the page that it writes."""
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from report.reported import accuse, ask, entry, lay_out, record, trace
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Estimate
+from unreel.evaluate.scoring import score_run
+from unreel.evaluate.texts import ExplanationJudges
+from unreel.report.clips import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.reading import RULINGS, read_run
+from unreel.report.site import write_report
+from unreel.reviewers.endpoint import EndpointReviewer
+
+ENTRIES = [
+    entry("film", group="g0", score=5),
+    entry("tape", group="g1", score=4),
+    entry("veo-1", "Veo", traces=[trace("object-merging")], group="g0", score=2),
+    entry("veo-2", "Veo", traces=[trace("sudden-blurring", "other")], group="g1", score=1),
+    entry("sora-1", "Sora", traces=[trace()], group="g1", score=3),
+]
+ACCUSED = {
+    "film": {"text": "REAL", "input_tokens": 90, "output_tokens": 5, "latency_us": 250_000},
+    "tape": accuse(box="[0, 0, 192, 128]"),
+    "veo-1": accuse(),
+    "veo-2": "I cannot say.",
+    "sora-1": {"failure": "rate-limited", "detail": "429"},
+}
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay_out(tmp_path_factory.mktemp("report") / "bench", ENTRIES)
+
+
+@pytest.fixture(scope="session")
+def trace_run(bench: Path) -> Any:
+    told = record(bench.parent / "seer.jsonl", ACCUSED)
+    settings = {"protocol": "trace", "model": "recorded", "recorded": str(told)}
+    return ask(bench.parent / "seer", bench, **settings)
+
+
+@pytest.fixture(scope="session")
+def floor_run(bench: Path) -> Any:
+    return ask(bench.parent / "floor", bench, protocol="trace", model="always-generated")
+
+
+def test_the_page_holds_every_panel_and_no_number_without_its_doubt(
+    trace_run: Any, floor_run: Any, tmp_path: Path
+) -> None:
+    written = write_report([trace_run, floor_run], tmp_path / "out")
+    assert (written.n_boards, written.n_entrants, written.n_clips, written.n_answers) == (
+        1,
+        2,
+        5,
+        10,
+    )
+    page = written.page.read_text(encoding="utf-8")
+    for heading in (
+        "Leaderboard",
+        "Difficulty gradient",
+        "By creator",
+        "By category",
+        "Bias",
+        "Calibration",
+        "Whole-frame boxes",
+        "Coverage and failures",
+        "Cost",
+    ):
+        assert f"<h3>{heading}</h3>" in page
+    text = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    assert re.search(r"recorded:seer .*? 50\.0 \s*15\.0 to 85\.0, n 4", text, re.DOTALL)
+    assert "not measured: no judge has scored the explanations" in text
+    assert '<span class="badge kind">floor</span>' in page
+    assert '<span class="badge kind">published</span>' in page
+    assert "GPT 4.1" in page
+
+
+def test_the_index_tells_right_wrong_unreadable_and_failed(
+    trace_run: Any, floor_run: Any, tmp_path: Path
+) -> None:
+    page = write_report([trace_run, floor_run], tmp_path / "out").page
+    index, details = read_back(page)
+    told = {name: dict(answers) for _, name, _, _, answers in index["clips"]}
+    assert told == {
+        "film": {0: RIGHT, 1: WRONG},
+        "tape": {0: WRONG, 1: WRONG},
+        "veo-1": {0: RIGHT, 1: RIGHT},
+        "veo-2": {0: UNREADABLE, 1: RIGHT},
+        "sora-1": {0: FAILED, 1: RIGHT},
+    }
+    veo = next(each for each in details if each["clips"][0]["name"] == "veo-1")
+    assert veo["answers"][0]["meets"] == [{"iou": 1.0, "late_us": 0}]
+    assert (page.parent / veo["clips"][0]["src"]).read_bytes()[4:8] == b"ftyp"
+
+
+def test_media_are_linked_copied_or_left_out(trace_run: Any, bench: Path, tmp_path: Path) -> None:
+    for media in ("link", "copy", "none"):
+        written = write_report([trace_run], tmp_path / media, media=media)
+        files = sorted((tmp_path / media / "media").glob("*.mp4"))
+        assert len(files) == written.n_media == (0 if media == "none" else 5)
+    shared = (bench / "film.mp4").stat().st_ino
+    assert shared in {path.stat().st_ino for path in (tmp_path / "link" / "media").iterdir()}
+    assert shared not in {path.stat().st_ino for path in (tmp_path / "copy" / "media").iterdir()}
+    again = write_report([trace_run], tmp_path / "copy", media="link")
+    assert again.n_media == 5
+
+
+def test_other_instruments_get_boards_of_their_own(bench: Path, tmp_path: Path) -> None:
+    scores = record(
+        tmp_path / "rater.jsonl", {"film": "<answer>5</answer>", "tape": "<answer>1</answer>"}
+    )
+    runs = [
+        ask(tmp_path / "a", bench, protocol="reality", model="always-real"),
+        ask(tmp_path / "b", bench, protocol="realism", model="recorded", recorded=str(scores)),
+        ask(tmp_path / "c", bench, protocol="preference", model="coin"),
+    ]
+    written = write_report(runs, tmp_path / "out", media="none")
+    assert written.n_boards == 3
+    index, details = read_back(written.page)
+    assert [one["protocol"] for one in index["entrants"]] == ["reality", "realism", "preference"]
+    told = {name: dict(answers) for _, name, _, _, answers in index["clips"]}
+    assert told["film"] == {0: RIGHT, 1: RIGHT}
+    assert told["tape"][1] == WRONG
+    assert sum(len(each["clips"]) == 2 for each in details) == 3
+    page = written.page.read_text(encoding="utf-8")
+    assert "InternVL3.5-241B-A28B" in page
+    assert "Qwen3-VL-30B-A3B" in page
+
+
+def test_kept_rulings_score_explanations_and_nobody_is_asked(bench: Path, tmp_path: Path) -> None:
+    told = record(
+        tmp_path / "seer.jsonl", {name: accuse() for name in ("veo-1", "veo-2", "sora-1")}
+    )
+    run = ask(tmp_path / "run", bench, protocol="trace", model="recorded", recorded=str(told))
+    model = "compatible/judge@http://127.0.0.1:9/v1"
+
+    class Judge(EndpointReviewer):
+        async def ask_text(self, prompt: str, *, key: str) -> Any:
+            from unreel.core.answer import Reply
+
+            return Reply(text="0.5")
+
+    judges = ExplanationJudges([lambda: Judge(model, api_key=None)], run.ledgers / RULINGS, 0)
+    score_run(run, score_texts=judges)
+    before = (run.ledgers / RULINGS).read_bytes()
+    (judged,) = read_run(run, judge=model)
+    (bare,) = read_run(run)
+    assert isinstance(judged.card["explanation"], Estimate)
+    assert judged.card["explanation"].value == 50
+    assert not isinstance(bare.card["explanation"], Estimate)
+    assert (run.ledgers / RULINGS).read_bytes() == before
+
+
+def test_a_report_needs_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="unreel eval"):
+        write_report([], tmp_path)
+
+
+def test_charts_are_valid_vega_lite(trace_run: Any, floor_run: Any, tmp_path: Path) -> None:
+    altair = pytest.importorskip("altair", reason="Altair checks the charts against their schema")
+    page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page
+    charts = data_block(page, "report-charts")
+    assert len(charts) == 8
+    for spec in charts.values():
+        altair.Chart.from_dict(spec)
+    vendored = Path(write_report.__code__.co_filename).parent / "static" / "vendor"
+    version = re.search(r'"(6\.\d+)\.\d+"', (vendored / "vega-lite.min.js").read_text())
+    assert version is not None
+    assert altair.SCHEMA_VERSION.startswith(f"v{version[1]}.")
+
+
+def test_scripts_of_others_are_the_ones_that_the_list_names() -> None:
+    vendored = Path(write_report.__code__.co_filename).parent / "static" / "vendor"
+    listed = (vendored / "README.md").read_text(encoding="utf-8")
+    for script in vendored.glob("*.js"):
+        line = next(line for line in listed.splitlines() if line.startswith(f"| `{script.name}`"))
+        assert hashlib.sha256(script.read_bytes()).hexdigest() in line
+        licence = re.search(r"`(LICENSE[^`]*)`", line)
+        assert licence is not None
+        assert (vendored / licence[1]).is_file()
+
+
+def data_block(page: Path, name: str) -> Any:
+    text = page.read_text(encoding="utf-8")
+    found = re.search(
+        rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def read_back(page: Path) -> tuple[Any, list[Any]]:
+    """The index, and the details of all clips, as the page's own script reads them."""
+    index = data_block(page, "report-index")
+    n_chunks = -(-len(index["clips"]) // index["chunk"])
+    packed = [data_block(page, f"report-clips-{n}") for n in range(n_chunks)]
+    return index, [
+        one for chunk in packed for one in json.loads(gzip.decompress(base64.b64decode(chunk)))
+    ]
