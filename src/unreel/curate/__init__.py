@@ -1,0 +1,1 @@
+"""From raw video to a frozen, audited benchmark: one recipe, steps on the engine, the same bytes each time."""

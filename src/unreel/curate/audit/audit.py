@@ -1,0 +1,198 @@
+"""Whether a set of clips gives its labels away, to which model and by what."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.curate.audit.crossing import Crossing, Subject, cross, pushes
+from unreel.curate.audit.describe import describe_sides
+from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.views import View, family, view_features, with_bins
+
+LEAK_FROM: Final = 0.60
+"""A model above this tells too much; see docs/decisions/0012-audit.md."""
+CLEAN_BELOW: Final = 0.70
+"""A set is called clean only where its interval stays below this."""
+CHANCE: Final = 0.50
+LEAST_PER_SIDE: Final = 20
+"""With fewer clips of either side nothing is decided, whatever the number."""
+TOLD_FROM: Final = 0.95
+"""A clip gives itself away where the model tells it from this share of the other side."""
+MOST_LEAKS: Final = 8
+MOST_GIVEAWAYS: Final = 10
+MOST_REASONS: Final = 3
+MOST_PER_SIDE: Final = 1_000
+"""Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
+
+
+class Finding(StrEnum):
+    """What an audit says. The words are stored: add, never rename."""
+
+    LEAKS = "leaks"
+    CLEAN = "clean"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """How much one property alone tells, and what it is on either side."""
+
+    feature: str
+    auc: Measured
+    generated: str
+    real: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Giveaway:
+    """A clip that the model tells from nearly all clips of the other side."""
+
+    clip: str
+    label: Label
+    told_from: float
+    """Share of the other side's clips."""
+    because: tuple[str, ...]
+    """The properties that pushed most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewAudit:
+    """What one model tells."""
+
+    view: View
+    finding: Finding
+    auc: Measured
+    n_real: int
+    n_generated: int
+    n_creators: int
+    n_unread: int = 0
+    """Clips that could not be shown to the model."""
+    leaks: tuple[Leak, ...] = ()
+    """What tells most on its own, the strongest first."""
+    giveaways: tuple[Giveaway, ...] = ()
+    n_giveaways: int = 0
+    """All clips that give themselves away; `giveaways` lists the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Whether the labels of a set can be told without looking."""
+
+    finding: Finding
+    """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
+    views: tuple[ViewAudit, ...]
+    seed: int
+
+    def __getitem__(self, view: View) -> ViewAudit:
+        return next(one for one in self.views if one.view is view)
+
+
+def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
+    """Fit and judge one model for each view; the same observations and seed give the same audit."""
+    chosen = _choose(list(observations), seed=seed)
+    views = tuple(_audit_view(chosen, view, seed=seed) for view in View)
+    deciding = {one.finding for one in views if one.view is not View.FRAME}
+    ranked = (Finding.LEAKS, Finding.INCONCLUSIVE, Finding.CLEAN)
+    return Audit(finding=next(f for f in ranked if f in deciding), views=views, seed=seed)
+
+
+def judge(auc: Measured, *, n_least: int) -> Finding:
+    """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
+
+    `n_least` counts the clips of the smaller side.
+    """
+    if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
+        return Finding.INCONCLUSIVE
+    if auc.value > LEAK_FROM and auc.low > CHANCE:
+        return Finding.LEAKS
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW:
+        return Finding.CLEAN
+    return Finding.INCONCLUSIVE
+
+
+def _choose(observations: Sequence[Observation], *, seed: int) -> list[Observation]:
+    """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
+    drawn = sorted(observations, key=lambda one: digest("audit", str(seed), one.clip))
+    sides = ([o for o in drawn if o.creator is None], [o for o in drawn if o.creator is not None])
+    return sorted((one for side in sides for one in side[:MOST_PER_SIDE]), key=lambda one: one.clip)
+
+
+def _audit_view(observations: Sequence[Observation], view: View, *, seed: int) -> ViewAudit:
+    shown = [
+        Subject(name=one.clip, creator=one.creator, group=one.group, features=features)
+        for one in observations
+        if not isinstance(features := view_features(one, view), Failure)
+    ]
+    creators = Counter(one.creator for one in shown)
+    n_real = creators.pop(None, 0)
+    crossing = cross(with_bins(shown), seed=seed) if shown else Unmeasured("no clip could be read")
+    auc = crossing if isinstance(crossing, Unmeasured) else crossing.auc(seed=seed)
+    outcome = ViewAudit(
+        view=view,
+        finding=judge(auc, n_least=min(n_real, creators.total())),
+        auc=auc,
+        n_real=n_real,
+        n_generated=creators.total(),
+        n_creators=len(creators),
+        n_unread=len(observations) - len(shown),
+    )
+    if isinstance(crossing, Unmeasured):
+        return outcome
+    outcome = replace(outcome, leaks=_leaks(with_bins(shown), seed=seed))
+    return _with_giveaways(outcome, crossing) if outcome.finding is Finding.LEAKS else outcome
+
+
+def _leaks(subjects: Sequence[Subject], *, seed: int) -> tuple[Leak, ...]:
+    """Each property judged alone, in the same way as all of them together."""
+    families = sorted({family(name) for one in subjects for name in one.features})
+    leaks = []
+    for own in families:
+        alone = [
+            replace(one, features={n: v for n, v in one.features.items() if family(n) == own})
+            for one in subjects
+        ]
+        crossing = cross(alone, seed=seed)
+        if not isinstance(crossing, Unmeasured):
+            sides = describe_sides(alone)
+            auc = crossing.auc(seed=seed)
+            leaks.append(Leak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
+    leaks.sort(key=lambda leak: (-_tells(leak.auc), leak.feature))
+    return tuple(leak for leak in leaks[:MOST_LEAKS] if _tells(leak.auc) > CHANCE)
+
+
+def _tells(auc: Measured) -> float:
+    return auc.value if isinstance(auc, Estimate) else 0.0
+
+
+def _with_giveaways(outcome: ViewAudit, crossing: Crossing) -> ViewAudit:
+    told = crossing.told_from()
+    every = [one for one in (*crossing.generated, *crossing.real) if told[one.name] >= TOLD_FROM]
+    every.sort(key=lambda one: (-told[one.name], one.name))
+    listed = tuple(
+        Giveaway(
+            clip=one.name,
+            label=Label.REAL if one.creator is None else Label.GENERATED,
+            told_from=told[one.name],
+            because=_because(one, crossing),
+        )
+        for one in every[:MOST_GIVEAWAYS]
+    )
+    return replace(outcome, giveaways=listed, n_giveaways=len(every))
+
+
+def _because(subject: Subject, crossing: Crossing) -> tuple[str, ...]:
+    """The properties that pushed the clip towards its own side, the strongest first."""
+    towards = -1.0 if subject.creator is None else 1.0
+    total: Counter[str] = Counter()
+    for model in crossing.models[subject.name]:
+        own = towards * pushes(model, [subject])[0]
+        for name, push in zip(model.names, own.tolist(), strict=True):
+            total[family(name)] += push
+    largest = max(total.values(), default=0.0)
+    return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

@@ -1,0 +1,144 @@
+"""Numbers of one frame that say nothing of its scene: noise, spectrum, blocks, colour, sharpness, borders.
+
+| feature | what it is |
+|---|---|
+| `noise`, `noise tails` | spread and kurtosis of what a 3 x 3 median takes away |
+| `noise across`, `noise down` | how alike neighbouring noise is: cameras' sensors and coders differ |
+| `colour noise` | the same spread in the two colour differences |
+| `blocks 8`, `blocks 16` | steps on the borders of coding blocks over steps elsewhere |
+| `spectrum k` | share of the power in octave k of spatial frequency, the finest being 0 |
+| `spectrum peak` | the sharpest lone line in the fine octaves: a trace of upsampling |
+| `sharpness`, `sharpness lost` | mean edge height; how much of it is left at half size |
+| `brightness`, `contrast`, `saturation`, `cast red`, `cast blue` | means and spreads of colour |
+| `black share`, `white share` | clipped pixels |
+| `border across`, `border down` | black bars beside or above and below the picture |
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage, stats
+
+from unreel.media.decode import Rgb
+from unreel.reviewers.fitting import Features
+
+Floats = NDArray[np.float32]
+
+SIDE: Final = 512
+"""Spectrum and noise are taken from a square of this side in the middle, at the frame's own scale."""
+_FLOOR: Final = 1e-4
+_OCTAVES: Final = 4
+_DARK: Final = 20
+_BRIGHT: Final = 250
+
+
+def frame_features(rgb: Rgb) -> Features:
+    """The numbers of the table above for one frame in its own size; logarithms where ratios count."""
+    planes = rgb.astype(np.float32)
+    red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
+    grey = 0.299 * red + 0.587 * green + 0.114 * blue
+    return (
+        _noise(_middle(grey))
+        | _colour_noise(_middle(red - grey), _middle(blue - grey))
+        | _blocks(grey)
+        | _spectrum(_middle(grey))
+        | _sharpness(grey)
+        | _colour(planes, grey)
+        | _borders(grey)
+    )
+
+
+def _middle(plane: Floats) -> Floats:
+    height, width = plane.shape
+    top, left = max(0, (height - SIDE) // 2), max(0, (width - SIDE) // 2)
+    return plane[top : top + SIDE, left : left + SIDE]
+
+
+def _log(value: float | np.floating) -> float:
+    return math.log(max(float(value), 0.0) + _FLOOR)
+
+
+def _noise(grey: Floats) -> dict[str, float]:
+    noise = grey - ndimage.median_filter(grey, size=3)
+    return {
+        "noise": _log(noise.std()),
+        "noise tails": _log(stats.kurtosis(noise, axis=None) + 3) if noise.any() else 0.0,
+        "noise across": _alike(noise[:, 1:], noise[:, :-1]),
+        "noise down": _alike(noise[1:], noise[:-1]),
+    }
+
+
+def _alike(some: Floats, others: Floats) -> float:
+    return float((some * others).mean() / ((some**2).mean() + _FLOOR))
+
+
+def _colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
+    spread = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in (red, blue)]
+    return {"colour noise": _log(np.mean(spread))}
+
+
+def _blocks(grey: Floats) -> dict[str, float]:
+    across = np.abs(np.diff(grey, axis=1)).mean(axis=0)
+    down = np.abs(np.diff(grey, axis=0)).mean(axis=1)
+    found = {}
+    for size in (8, 16):
+        steps = [
+            _log(line[size - 1 :: size].mean())
+            - _log(np.delete(line, np.s_[size - 1 :: size]).mean())
+            for line in (across, down)
+            if len(line) >= 2 * size
+        ]
+        found[f"blocks {size}"] = float(np.mean(steps)) if steps else 0.0
+    return found
+
+
+def _spectrum(grey: Floats) -> dict[str, float]:
+    height, width = grey.shape
+    window = np.hanning(height)[:, None] * np.hanning(width)[None]
+    power = np.abs(np.fft.rfft2((grey - grey.mean()) * window)) ** 2
+    away = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None])
+    total = power.sum() + _FLOOR
+    found = {}
+    for octave in range(_OCTAVES):
+        inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
+        found[f"spectrum {octave}"] = _log(power[inside].sum() / total * 1e3)
+    fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
+    peak = _log(fine.max()) - _log(np.median(fine)) if fine.size else 0.0
+    return found | {"spectrum peak": peak}
+
+
+def _sharpness(grey: Floats) -> dict[str, float]:
+    half = ndimage.zoom(grey, 0.5, order=1)
+    full_edges, half_edges = (
+        np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
+    )
+    return {"sharpness": _log(full_edges), "sharpness lost": _log(full_edges) - _log(half_edges)}
+
+
+def _colour(planes: Floats, grey: Floats) -> dict[str, float]:
+    means = planes.mean(axis=(0, 1))
+    top = planes.max(axis=2)
+    return {
+        "brightness": float(grey.mean()),
+        "contrast": float(grey.std()),
+        "saturation": float(((top - planes.min(axis=2)) / (top + 1)).mean()),
+        "cast red": float(means[0] - means[1]),
+        "cast blue": float(means[2] - means[1]),
+        "black share": float((grey < _DARK / 4).mean()),
+        "white share": float((grey > _BRIGHT).mean()),
+    }
+
+
+def _borders(grey: Floats) -> dict[str, float]:
+    return {
+        "border across": _bars(grey.max(axis=0)),
+        "border down": _bars(grey.max(axis=1)),
+    }
+
+
+def _bars(lines: Floats) -> float:
+    """Share of the lines that lie in the dark before the first bright one and after the last."""
+    bright = np.flatnonzero(lines > _DARK)
+    return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0

@@ -1,0 +1,50 @@
+"""The objects under a prefix of a store, listed once and kept with the curation."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from obstore.exceptions import BaseError
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.engine.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object: its path below the prefix, and what tells a changed one."""
+
+    path: str
+    size_bytes: int
+    tag: str
+
+
+def list_once(prefix: Place, *, keep_in: Place) -> Iterator[StoredObject]:
+    """The objects under `prefix`, sorted by path; the store is asked only the first time.
+
+    The listing lies below `keep_in` under `listings/`: take it away to list again.
+
+    Raises:
+        UnreadableSourceError: The store cannot be reached.
+    """
+    kept = keep_in.objects()
+    name = f"listings/{digest('listing', prefix.uri)[:32]}.jsonl"
+    try:
+        text = bytes(kept.get(name).bytes())
+    except FileNotFoundError:
+        found = sorted(_list(prefix), key=lambda one: one.path)
+        text = b"".join(json.dumps(asdict(one)).encode() + b"\n" for one in found)
+        kept.put(name, text)
+    for line in text.splitlines():
+        yield StoredObject(**json.loads(line))
+
+
+def _list(prefix: Place) -> Iterator[StoredObject]:
+    try:
+        for chunk in prefix.objects().list():
+            for one in chunk:
+                yield StoredObject(one["path"], one["size"], one["e_tag"] or "")
+    except BaseError as error:
+        remedy = "Check its address, bucket and keys"
+        raise UnreadableSourceError(prefix.uri, f"cannot list it: {error}", remedy) from error

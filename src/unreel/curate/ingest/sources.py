@@ -1,0 +1,233 @@
+"""What lies at a source: its clips, with label, creator, licence and where they are from."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.benchmarks.cells import is_url, location
+from unreel.benchmarks.columns import bind
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.folders import VIDEO_SUFFIXES, walk_videos
+from unreel.benchmarks.names import distinct
+from unreel.benchmarks.opening import Layout, find_layouts, open_benchmark
+from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
+from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
+from unreel.benchmarks.video_folder import METADATA, find_metadata
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.curate.ingest.listing import StoredObject, list_once
+from unreel.curate.recipe import SourceSection
+from unreel.engine.access import Access, file_mark
+from unreel.engine.place import Place, fetch
+
+FILES: Final = "files"
+"""The layout of a folder that is nothing but videos."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A clip that a source names, and where its bytes are."""
+
+    entry: Entry
+    location: str
+    mark: str
+    """Another mark is another file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What reading sources needs besides the recipe."""
+
+    root: Path
+    """Relative paths start here: the folder of the recipe."""
+    access: Access
+    place: Place
+    """Listings of stores are kept here."""
+
+
+def list_sources(
+    sections: Iterable[SourceSection], around: Surroundings
+) -> Iterator[Listed | Rejected]:
+    """All clips of all sources, in their order; a name that was there before is rejected."""
+    listed = (one for section in sections for one in _list_source(section, around))
+    by_name: dict[str, Listed] = {}
+
+    def entries() -> Iterator[Entry | Rejected]:
+        for one in listed:
+            if isinstance(one, Rejected):
+                yield one
+            else:
+                by_name.setdefault(one.entry.name, one)
+                yield one.entry
+
+    for row in distinct(entries()):
+        yield row if isinstance(row, Rejected) else by_name.pop(row.name)
+
+
+def _list_source(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:
+    found = _in_store(section, around) if is_url(section.path) else _on_disk(section, around.root)
+    for one in islice(found, section.limit):
+        if isinstance(one, Rejected):
+            yield Rejected(_named(one.name, section), one.why)
+        else:
+            yield replace(one, entry=_with_defaults(one.entry, section))
+
+
+def _named(name: str, section: SourceSection) -> str:
+    return f"{section.name}/{name}" if section.name else name
+
+
+def _with_defaults(entry: Entry, section: SourceSection) -> Entry:
+    origin = entry.origin
+    if isinstance(origin, Generated) and origin.creator == UNKNOWN_CREATOR and section.creator:
+        origin = replace(origin, creator=section.creator)
+    return replace(
+        entry,
+        name=_named(entry.name, section),
+        origin=origin,
+        licence=entry.licence or section.licence,
+        source=entry.source or section.source,
+        group=entry.group or section.group,
+        split="",
+    )
+
+
+def _on_disk(section: SourceSection, root: Path) -> Iterator[Listed | Rejected]:
+    path = root / section.path
+    if not path.exists():
+        raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
+    for row in _rows_on_disk(path, section):
+        if isinstance(row, Rejected):
+            yield row
+        else:
+            folder = path if path.is_dir() else path.parent
+            place = row.location if is_url(row.location) else str(folder / row.location)
+            yield Listed(row, place, file_mark(place))
+
+
+def _rows_on_disk(path: Path, section: SourceSection) -> Iterator[Entry | Rejected]:
+    layout = section.layout or _layout_of(path, section)
+    if layout == FILES:
+        names = (file.relative_to(path).as_posix() for file in walk_videos(path))
+        return _files(names, section)
+    if layout == Layout.LIST and path.is_file():
+        return _table(path, section)
+    if layout == Layout.VIDEO_FOLDER:
+        tables = [path] if path.is_file() else find_metadata(path)
+        return (
+            row for table in tables for row in _table(table, section, below=_folder_of(table, path))
+        )
+    return open_benchmark(path, layout, mapping=section.columns or None).read()
+
+
+def _layout_of(path: Path, section: SourceSection) -> str | None:
+    found = find_layouts(path, section.columns or None)
+    if found:
+        return found[0] if len(found) == 1 else None
+    return FILES if path.is_dir() else Layout.LIST
+
+
+def _folder_of(table: Path, root: Path) -> str:
+    return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
+
+
+def _table(table: Path, section: SourceSection, *, below: str = "") -> Iterator[Entry | Rejected]:
+    """The rows of a table; paths are relative to its folder, which is `below` of the source."""
+    binding = bind(table.name, columns_of(table), section.columns or None)
+    if "location" not in binding:
+        remedy = 'Name it: columns = { location = "COLUMN" }'
+        raise UnreadableSourceError(str(table), "no column holds the location", remedy)
+    if "label" not in binding and section.label is None:
+        remedy = 'Give source.label = "real" or "generated", or its column'
+        raise UnreadableSourceError(str(table), "no column holds the label", remedy)
+    for number, row in enumerate(read_table(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            entry = entry_of(row, binding, label=section.label)
+        except InvalidValueError as error:
+            yield Rejected(name_of(row, binding, number=number), str(error))
+            continue
+        place = entry.location if is_url(entry.location) else below + entry.location
+        name = place if entry.name == entry.location else entry.name
+        yield replace(entry, name=name, location=place)
+
+
+def _files(names: Iterable[str], section: SourceSection) -> Iterator[Entry | Rejected]:
+    for name in names:
+        try:
+            place = location(name, "path")
+            yield Entry(name=place, location=place, origin=_origin(place, section))
+        except InvalidValueError as error:
+            yield Rejected(name, str(error))
+
+
+def _origin(place: str, section: SourceSection) -> Origin:
+    """The side that the recipe names, or the one that the first folder of the path is called."""
+    first, *rest = PurePosixPath(place).parts[:-1] or [""]
+    label = section.label or LABELS.get(first)
+    match label:
+        case Label.REAL:
+            return Real()
+        case Label.GENERATED:
+            inside = rest if section.label is None else ()
+            creator, *setting = inside or [UNKNOWN_CREATOR]
+            return Generated(creator=creator, setting="/".join(setting))
+        case _:
+            setting_name, problem = "source.label", f"nothing says whether {place} is real"
+            remedy = 'Give label = "real" or "generated", or keep clips below real/ and generated/'
+            raise InvalidSettingError(setting_name, problem, remedy)
+
+
+def _in_store(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:
+    uri, options = section.path.rstrip("/"), around.access.storage
+    folder, _, name = uri.rpartition("/")
+    if PurePosixPath(name).suffix.lower() in TABLE_SUFFIXES:
+        yield from _stored_table(Place(folder, options), name, section=section, objects={})
+        return
+    prefix = Place(uri, options)
+    objects = {one.path: one for one in list_once(prefix, keep_in=around.place)}
+    tables = [path for path in objects if PurePosixPath(path).name in METADATA]
+    if tables:
+        for table in tables:
+            yield from _stored_table(prefix, table, section=section, objects=objects)
+        return
+    videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
+    for row in _files(videos, section):
+        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+
+
+def _stored_table(
+    prefix: Place, name: str, *, section: SourceSection, objects: dict[str, StoredObject]
+) -> Iterator[Listed | Rejected]:
+    below = name.rpartition("/")[0]
+    with _copy(prefix / name) as table:
+        for row in _table(table, section, below=f"{below}/" if below else ""):
+            yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+
+
+def _stored(prefix: Place, entry: Entry, objects: dict[str, StoredObject]) -> Listed:
+    if is_url(entry.location):
+        return Listed(entry, entry.location, file_mark(entry.location))
+    place, known = (prefix / entry.location).uri, objects.get(entry.location)
+    tag = "" if known is None else f"{known.size_bytes} {known.tag}"
+    return Listed(entry, place, digest("object", place, tag))
+
+
+@contextmanager
+def _copy(table: Place) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        copy = Path(folder) / table.uri.rpartition("/")[2]
+        try:
+            fetch(table, into=copy)
+        except OSError as error:
+            remedy = "Check its address and keys"
+            raise UnreadableSourceError(table.uri, str(error), remedy) from error
+        yield copy

@@ -1,0 +1,244 @@
+"""A step of a curation: what it is asked, under which key, and what it found, in a table of its own.
+
+A key follows from the step, its version, its settings and what it is asked about, so a changed setting
+redoes that step and those that depend on its findings, and nothing else.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.clip import ClipId
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.engine.access import Access, local_copy
+from unreel.engine.committer import Pace, Progress
+from unreel.engine.kind import FINDINGS
+from unreel.engine.place import Place
+from unreel.engine.run import run as run_stages
+from unreel.engine.runner import Runner
+from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.engine.table import Table
+from unreel.media.access import media_reader
+from unreel.media.reader import MediaReader
+
+Found = Mapping[str, Any]
+"""What a step found out, as JSON."""
+Look = Callable[[MediaReader, Path, Found], Found | Failure]
+"""Finds out about the clip in a file, given what else the question says; it must pickle."""
+
+TRANSIENT: Final = frozenset(
+    reason.value
+    for reason in (
+        FailureReason.OUT_OF_TIME,
+        FailureReason.CONNECTION_LOST,
+        FailureReason.RATE_LIMITED,
+        FailureReason.SERVER_ERROR,
+    )
+)
+"""Failures of the hour, not of the clip: the next run tries them again."""
+_LOOKED_UP: Final = 1_024
+_NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a step is asked about: a file, and whatever else decides the answer."""
+
+    clip: ClipId
+    """The id of the file's bytes; "" where they are not known yet."""
+    name: str
+    location: str
+    given: Found = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepName:
+    """A step at one version with its settings: the part of a key that all its subjects share."""
+
+    name: str
+    version: int
+    settings: Found = field(default_factory=dict)
+
+    def key(self, subject: Subject) -> str:
+        """Identity of the question that this step asks about `subject`."""
+        return digest(
+            "curate",
+            self.name,
+            str(self.version),
+            to_json(self.settings),
+            subject.clip,
+            to_json(subject.given),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """Where a curation keeps its tables, and how its steps run."""
+
+    place: Place
+    access: Access
+    ledgers: Path
+    engine: str | Runner = "local"
+    retry_failed: Collection[str] = TRANSIENT
+    pace: Pace | None = None
+    on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
+    observe: Callable[[str, int], None] = lambda _event, _rows: None
+
+    def table(self, step: str) -> Table:
+        """The table of a step."""
+        return Table(self.place / "steps" / f"{step}.lance", FINDINGS)
+
+    @property
+    def media(self) -> Place:
+        """Where clips that this curation makes lie, named by their content."""
+        return self.place / "media"
+
+    def ask(self, step: StepName, subjects: Sequence[Subject], look: Look) -> list[Found | Failure]:
+        """What `look` finds for each subject, in order; what the table holds is not asked again."""
+        return self.ask_stage(step, subjects, ClipStage(look, self.access))
+
+    def ask_stage(
+        self, step: StepName, subjects: Sequence[Subject], stage: Stage
+    ) -> list[Found | Failure]:
+        """The same by a stage that reads `_given` and writes `found`."""
+        rows = [_row(step, subject) for subject in subjects]
+        self._run(step.name, rows, stage, engine=self.engine)
+        return self._read(step.name, rows)
+
+    def settle(
+        self,
+        step: StepName,
+        subjects: Sequence[Subject],
+        decide: Callable[[Sequence[Subject]], Sequence[Found]],
+    ) -> list[Found]:
+        """What `decide` says of a whole set, one finding for each subject, kept as rows.
+
+        `decide` sees the subjects in the order of their keys, whatever order they come in here, and its
+        findings hold for this very set: with another subject in it, it decides anew.
+        """
+        alone = {step.key(subject): subject for subject in subjects}
+        ordered = sorted(alone)
+        whole = StepName(
+            name=step.name,
+            version=step.version,
+            settings={"settings": step.settings, "set": digest(*ordered)},
+        )
+        rows = [_row(whole, alone[key]) for key in ordered]
+        kept = self._read(step.name, rows)
+        decided = [found for found in kept if isinstance(found, Mapping)]
+        if len(decided) < len(rows):
+            decided = [_as_kept(found) for found in decide([alone[key] for key in ordered])]
+            for row, found in zip(rows, decided, strict=True):
+                row["found"] = to_json(found)
+            self._run(step.name, rows, _Kept(), engine="local")
+        findings = dict(zip(ordered, decided, strict=True))
+        return [findings[step.key(subject)] for subject in subjects]
+
+    def _run(self, name: str, rows: Sequence[Row], stage: Stage, *, engine: str | Runner) -> None:
+        table = self.table(name)
+        held = _held(table, [row["key"] for row in rows])
+        if all(row["key"] in held and held[row["key"]] not in self.retry_failed for row in rows):
+            return  # starting an engine to learn this costs seconds
+        self.ledgers.mkdir(parents=True, exist_ok=True)
+        run_stages(
+            rows,
+            [stage],
+            table=table,
+            engine=engine,
+            pace=self.pace,
+            retry_failed=self.retry_failed,
+            ledger=self.ledgers / f"{name}.ledger",
+            on_progress=lambda progress: self.on_progress(name, progress),
+            observe=self.observe,
+        )
+
+    def _read(self, name: str, rows: Sequence[Row]) -> list[Found | Failure]:
+        keys = [row["key"] for row in rows]
+        found = {row["key"]: _finding(row) for row in _rows(self.table(name), keys)}
+        return [found.get(key, _NO_ROW) for key in keys]
+
+
+class ClipStage(Stage):
+    """Opens each clip through a media reader and writes down what was found."""
+
+    def __init__(self, look: Look, access: Access) -> None:
+        self.resources = Resources(in_flight=max(1, os.cpu_count() or 1))
+        self._look, self._access = look, access
+        self._open = ExitStack()
+
+    def setup(self) -> None:
+        self._open = ExitStack()
+        access = self._access
+        self._reader = self._open.enter_context(
+            media_reader(access.settings, trusted=access.trusted)
+        )
+
+    def __call__(self, row: Row) -> Row:
+        with local_copy(row["location"], self._access) as file:
+            found = self._look(self._reader, file, json.loads(row["_given"]))
+        if isinstance(found, Failure):
+            return failed(row, found)
+        return row | {"clip": found.get("clip", row["clip"]), "found": to_json(found)}
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"resources": self.resources, "_look": self._look, "_access": self._access}
+
+
+class _Kept(Stage):
+    """Writes down what was decided already."""
+
+    def __call__(self, row: Row) -> Row:
+        return row
+
+
+def to_json(value: object) -> str:
+    """`value` as JSON with one spelling."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _as_kept(found: Found) -> Found:
+    """`found` as a later run reads it back."""
+    kept: Found = json.loads(to_json(found))
+    return kept
+
+
+def _row(step: StepName, subject: Subject) -> Row:
+    return {
+        "key": step.key(subject),
+        "name": subject.name,
+        "location": subject.location,
+        "clip": subject.clip,
+        "_given": to_json(subject.given),
+    }
+
+
+def _held(table: Table, keys: Sequence[str]) -> dict[str, str | None]:
+    """The keys that have a row, with the reason of those that failed."""
+    return {
+        key: there.reason for chunk in _chunks(keys) for key, there in table.held(chunk).items()
+    }
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), _LOOKED_UP):
+        yield keys[start : start + _LOOKED_UP]
+
+
+def _rows(table: Table, keys: Sequence[str]) -> Iterator[Row]:
+    for chunk in _chunks(keys):
+        yield from table.get(chunk)
+
+
+def _finding(row: Row) -> Found | Failure:
+    if row["failure_reason"] is not None:
+        return Failure(FailureReason(row["failure_reason"]), row["failure_detail"] or "")
+    found: Found = json.loads(row["found"])
+    return found

@@ -1,0 +1,1 @@
+"""Overlaid text and logos: find them, tell of them, paint them over."""

@@ -1,0 +1,102 @@
+"""Marks of whole files."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import resample_poly
+
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.curate.watermark.find import find_watermarks
+from unreel.curate.watermark.mark import Mark, Watermarks
+from unreel.curate.watermark.remove import remove_watermarks
+from unreel.curate.watermark.stillness import LEAST_FRAMES
+from unreel.curate.watermark.text import ReadText
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.reader import MediaReader, SampledFrames
+from unreel.media.sound import NoSound, Sound
+
+SAMPLING: Final = "uniform-12"
+LONGEST_SIDE: Final = 1280
+_TICK_S: Final = Fraction(1, 90_000)
+_EVERY_FRAME: Final = "fps-1000"
+"""No clip in use is faster: a beat falls on every frame."""
+
+
+def watermarks_of(
+    path: Path, *, reader: MediaReader, read_text: ReadText | None = None
+) -> Watermarks | Failure:
+    """What `find_watermarks` finds on the clip at `path`."""
+    sampled = reader.frames(path, sampling=SAMPLING, encoding="rgb24", longest_side=LONGEST_SIDE)
+    if isinstance(sampled, Failure):
+        return sampled
+    if len(sampled.frames) < LEAST_FRAMES:
+        few = f"the clip has {len(sampled.frames)} frames: too few to tell what stays"
+        return Watermarks(inconclusive=few)
+    return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
+
+
+def clean_clip(
+    path: Path, *, reader: MediaReader, into: Path, read_text: ReadText | None = None
+) -> Watermarks | Failure:
+    """What was found on the clip at `path`, after a copy without the fixed marks is written to `into`.
+
+    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is written
+    for clips without marks too, so that being encoded anew tells nothing.
+    """
+    marks = watermarks_of(path, reader=reader, read_text=read_text)
+    if isinstance(marks, Failure):
+        return marks
+    facts = reader.probe(path)
+    if isinstance(facts, Failure):
+        return facts
+    sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
+    if isinstance(sampled, Failure):
+        return sampled
+    sound = reader.sound(path)
+    if isinstance(sound, Failure):
+        return sound
+    into.write_bytes(_encode(sampled, facts, marks=marks.found, sound=sound))
+    return marks
+
+
+def _encode(
+    sampled: SampledFrames,
+    facts: ClipFacts,
+    *,
+    marks: Sequence[Mark],
+    sound: Sound | NoSound,
+) -> bytes:
+    width, height = (side // 2 * 2 for side in (facts.video.width, facts.video.height))
+    video = VideoTrack(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=facts.video.average_rate,
+        time_base=_TICK_S,
+        options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
+    )
+    track = None if isinstance(sound, NoSound) else SoundTrack(codec="aac", channels=1)
+    first_s = sampled.frames[0].at_s
+    with ClipWriter("mp4", video, sound=track) as writer:
+        for frame in sampled.frames:
+            (clean,) = remove_watermarks([frame.rgb()], marks)
+            tick = round((frame.at_s - first_s) / _TICK_S)
+            writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
+        if not isinstance(sound, NoSound):
+            writer.add_sound(_at_first_frame(sound, first_s))
+        return writer.finish()
+
+
+def _at_first_frame(sound: Sound, first_s: Fraction) -> NDArray[np.int16]:
+    """The samples at the encoder's rate, starting with the first frame."""
+    finer = SOUND_RATE_HZ // sound.rate_hz
+    samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
+    late = round((sound.start_s - first_s) * SOUND_RATE_HZ)
+    whole = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
+    column: NDArray[np.int16] = np.rint(whole).astype(np.int16).reshape(-1, 1)
+    return column

@@ -1,0 +1,39 @@
+"""What was found on a clip's pictures that is not of its scene."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unreel.core.box import Box
+
+
+class MarkKind(StrEnum):
+    """What a mark looks like. The words are stored in tables: add, never rename."""
+
+    TEXT = "text"
+    LOGO = "logo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something that stays in its place while the scene behind it moves."""
+
+    box: Box
+    kind: MarkKind
+    text: str | None = None
+    """What it says, where a text reader could read it."""
+    stability: float
+    """Share of the sampled frames in which its edges were seen, over all of its pixels: 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermarks:
+    """What a look for overlays brought."""
+
+    found: tuple[Mark, ...] = ()
+    """Fixed marks, the largest first."""
+    suspected: tuple[Mark, ...] = ()
+    """Texts near the border on a part that stands still: marks, or words of the scene."""
+    roaming: tuple[str, ...] = ()
+    """Texts that were read at several places of the picture, one at a time."""
+    inconclusive: str | None = None
+    """Why nothing found does not mean that nothing is there; `None` where it does."""

@@ -1,0 +1,91 @@
+"""`unreel curate` as a person types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+RECIPE = """
+name = "my set"
+[source]
+path = "films"
+licence = "CC0"
+[freeze]
+version = "1.0"
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    for number, side in enumerate(("real", "real", "generated/Veo", "generated/Sora")):
+        path = tmp_path / "films" / side / f"{number}.mp4"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(synthesise(ClipRecipe(width=96, height=64, n_frames=24, seed=number)))
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path / "recipe.toml"
+
+
+def test_a_run_freezes_a_benchmark_and_prints_where(run, recipe, tmp_path) -> None:
+    done = run("curate", "run", recipe, "--trusted")
+    assert done.returncode == 0, done.stderr
+    folder = Path(done.stdout.strip())
+    assert folder == tmp_path / "curations" / "my-set" / "benchmark"
+    assert (folder / "checksums.sha256").is_file()
+    assert "frozen: " in done.stderr
+    again = run("curate", "diff", folder, folder)
+    assert again.returncode == 0
+    assert again.stdout == ""
+    assert "4 clips are the same, 0 differences" in again.stderr
+
+
+def test_a_step_alone_tells_what_is_left_out_and_fails_for_broken_files(
+    run, recipe, tmp_path
+) -> None:
+    (tmp_path / "films/real/bad.mp4").write_text("no video")
+    done = run("curate", "step", "ingest", recipe, "--trusted", "--out", "work", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert told["steps"] == ["ingest"]
+    assert told["clips"] == 4
+    assert told["left_out"] == {"ingest: format-refused": 1}
+    assert told["frozen"] is None
+
+
+def test_a_flag_changes_the_recipe_and_a_wrong_one_is_refused(run, recipe) -> None:
+    done = run("curate", "run", recipe, "--trusted", "--json", "--set", "freeze.shares=[1, 0, 0]")
+    assert json.loads(done.stdout)["frozen"]["clips"] == {"train": 4, "val": 0, "test": 0}
+    wrong = run("curate", "run", recipe, "--set", "freeze.share=3")
+    assert wrong.returncode == 2
+    assert "Known here: version, shares" in wrong.stderr
+
+
+def test_a_difference_is_data_on_stdout(run, recipe, tmp_path) -> None:
+    run("curate", "run", recipe, "--trusted", "--out", "one", "--set", "freeze.shares=[1, 0, 0]")
+    (tmp_path / "films/real/0.mp4").unlink()
+    run("curate", "run", recipe, "--trusted", "--out", "two", "--set", "freeze.shares=[1, 0, 0]")
+    done = run("curate", "diff", "one/benchmark", "two/benchmark", "--json")
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert told["removed"] == ["real/0.mp4"]
+    assert told["changed"] == []
+
+
+def test_a_few_clips_cannot_be_audited_and_nothing_leaks_by_that(run, recipe, tmp_path) -> None:
+    done = run("curate", "audit", tmp_path / "films", "--no-texts", "--trusted", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["finding"] == "inconclusive"
+
+
+def test_a_trace_is_put_into_a_clip_and_its_truth_is_printed(run, recipe, tmp_path) -> None:
+    clip = tmp_path / "plain.mp4"
+    clip.write_bytes(synthesise(ClipRecipe(width=192, height=128, n_frames=48, seed=3)))
+    done = run("curate", "inject", clip, "--category", "sudden-blurring", "--trusted", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (tmp_path / told["file"]).is_file()
+    assert told["trace"]["categories"] == ["sudden-blurring"]
+    assert told["trace"]["explanation"]

@@ -1,0 +1,316 @@
+"""What an audit says of sets whose leaks are known, planted in what is known of their clips."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from unreel.core.box import Box
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Label
+from unreel.curate.audit.audit import MOST_PER_SIDE, Audit, Finding, audit, judge
+from unreel.curate.audit.card import AUDIT_JSON, to_markdown
+from unreel.curate.audit.crossing import Subject, cross
+from unreel.curate.audit.frame import frame_features
+from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.views import View
+from unreel.curate.watermark.mark import Mark, MarkKind, Watermarks
+
+Plant = Callable[[Observation, random.Random], Observation]
+
+
+def unremarkable(number: int, *, n_creators: int = 5) -> Observation:
+    """A clip whose file, frame and overlays have nothing to do with its label."""
+    dice = random.Random(number)
+    width, height = dice.choice([(1280, 720), (720, 1280), (640, 480), (854, 480)])
+    rate, n_frames = dice.choice([24, 25, 30]), dice.randint(90, 200)
+    video = VideoFacts(
+        codec="h264",
+        pixel_format="yuv420p",
+        width=width,
+        height=height,
+        rotation_deg=0,
+        n_frames=n_frames,
+        average_rate=Fraction(rate),
+        variable_rate=False,
+        first_at_s=Fraction(0),
+        duration_s=Fraction(n_frames, rate),
+    )
+    tags = (Tag("major_brand", "isom"), Tag("signature", dice.choice(["x264 155", "x264 164"])))
+    return Observation(
+        clip=f"clip {number:04}",
+        creator=None if number % 2 else f"creator {number // 2 % n_creators}",
+        facts=ClipFacts(
+            container="mp4", size_bytes=dice.randint(10**6, 4 * 10**6), video=video, tags=tags
+        ),
+        frame={name: dice.gauss(0, 1) for name in ("noise", "sharpness", "contrast")},
+        watermarks=Watermarks(),
+    )
+
+
+def planted(plant: Plant, *, n: int = 60) -> list[Observation]:
+    return [plant(unremarkable(i), random.Random(i)) for i in range(n)]
+
+
+def with_facts(one: Observation, **facts: object) -> Observation:
+    assert isinstance(one.facts, ClipFacts)
+    return replace(one, facts=replace(one.facts, **facts))  # type: ignore[arg-type]
+
+
+def with_video(one: Observation, **video: object) -> Observation:
+    assert isinstance(one.facts, ClipFacts)
+    return with_facts(one, video=replace(one.facts.video, **video))  # type: ignore[arg-type]
+
+
+def sound_on_reals(one: Observation, dice: random.Random) -> Observation:
+    sound = AudioFacts(codec="aac", sample_rate_hz=44_100, channels=2, duration_s=Fraction(5))
+    return with_facts(one, audio=(sound,)) if one.creator is None else one
+
+
+def tag_on_generated(one: Observation, dice: random.Random) -> Observation:
+    tags = (Tag("encoder", "Lavf61"),) if one.creator else (Tag("encoder", "Lavf58"),)
+    return with_facts(one, tags=tags)
+
+
+def size_of_generated(one: Observation, dice: random.Random) -> Observation:
+    return with_video(one, width=768, height=512) if one.creator else one
+
+
+def logo_on_generated(one: Observation, dice: random.Random) -> Observation:
+    mark = Mark(box=Box(0.9, 0.9, 0.98, 0.97), kind=MarkKind.LOGO, stability=1.0)
+    return replace(one, watermarks=Watermarks(found=(mark,))) if one.creator else one
+
+
+def noise_of_generated(one: Observation, dice: random.Random) -> Observation:
+    assert not isinstance(one.frame, Failure)
+    shift = 5.0 if one.creator else 0.0
+    return replace(one, frame={**one.frame, "noise": dice.gauss(shift, 1)})
+
+
+def one_length_for_generated(one: Observation, dice: random.Random) -> Observation:
+    """Real clips are shorter as often as longer: no threshold tells, a value in the middle does."""
+    n_frames = 120 if one.creator else dice.choice([dice.randint(60, 110), dice.randint(130, 200)])
+    rate = Fraction(24)
+    return with_video(
+        one, n_frames=n_frames, average_rate=rate, duration_s=Fraction(n_frames) / rate
+    )
+
+
+def value(found: Audit, view: View) -> float:
+    auc = found[view].auc
+    assert isinstance(auc, Estimate)
+    return auc.value
+
+
+@pytest.mark.parametrize(
+    ("plant", "view", "feature"),
+    [
+        (sound_on_reals, View.METADATA, "sound"),
+        (tag_on_generated, View.METADATA, "tag encoder"),
+        (size_of_generated, View.METADATA, "size"),
+        (one_length_for_generated, View.METADATA, "length"),
+        (logo_on_generated, View.WATERMARK, "any overlay"),
+        (noise_of_generated, View.FRAME, "noise"),
+    ],
+)
+def test_a_planted_leak_is_found_and_named(plant: Plant, view: View, feature: str) -> None:
+    found = audit(planted(plant), seed=1)
+    assert value(found, view) >= 0.95
+    assert found[view].finding is Finding.LEAKS
+    assert found[view].leaks[0].feature == feature
+    others = {one.finding for one in found.views if one.view is not view}
+    assert Finding.LEAKS not in others
+    assert found[view].n_giveaways >= 20
+    assert feature in found[view].giveaways[0].because
+
+
+def test_a_leak_says_what_either_side_is_like() -> None:
+    leak = audit(planted(sound_on_reals), seed=1)[View.METADATA].leaks[0]
+    assert (leak.generated, leak.real) == ("0% sound", "100% sound")
+
+
+def test_labels_dealt_at_random_are_told_no_better_than_by_a_coin() -> None:
+    dice = random.Random(4)
+    leaky = [logo_on_generated(noise_of_generated(size_of_generated(o, dice), dice), dice)
+             for o in map(unremarkable, range(120))]  # fmt: skip
+    creators = [one.creator for one in leaky]
+    dice.shuffle(creators)
+    shuffled = [replace(one, creator=own) for one, own in zip(leaky, creators, strict=True)]
+    found = audit(shuffled, seed=1)
+    for view in found.views:
+        assert isinstance(view.auc, Estimate)
+        assert view.auc.low <= 0.5 <= view.auc.high, view.view
+        assert view.finding is not Finding.LEAKS
+
+
+def test_a_frame_that_tells_is_a_warning_and_no_failure() -> None:
+    found = audit(planted(noise_of_generated, n=200), seed=1)
+    assert found[View.FRAME].finding is Finding.LEAKS
+    assert found.finding is not Finding.LEAKS
+    assert "warning" in to_markdown(found)
+
+
+def test_the_mark_of_one_creator_tells_nothing_of_the_others() -> None:
+    def of_one(one: Observation, dice: random.Random) -> Observation:
+        return logo_on_generated(one, dice) if one.creator == "creator 0" else one
+
+    found = audit(planted(of_one), seed=1)[View.WATERMARK]
+    assert isinstance(found.auc, Estimate)
+    assert found.auc.value == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_tag_that_only_one_side_carries_tells_whatever_it_says() -> None:
+    def prompts(one: Observation, dice: random.Random) -> Observation:
+        own = (Tag("encoder", f"build {one.clip}"),) if one.creator else ()
+        return with_facts(one, tags=own)
+
+    assert value(audit(planted(prompts), seed=1), View.METADATA) >= 0.95
+
+
+def test_clips_of_one_scene_are_never_on_both_sides() -> None:
+    """Pairs of one scene share a size that no other scene has: learnt, it would tell the label upside down."""
+    paired = [
+        replace(with_video(unremarkable(i), width=100 + 2 * (i // 2)), group=f"scene {i // 2}")
+        for i in range(60)
+    ]
+    crossing = cross(
+        [
+            Subject(
+                name=one.clip,
+                creator=one.creator,
+                group=one.group,
+                features={one.group: 1.0},
+            )
+            for one in paired
+        ],
+        seed=1,
+    )
+    assert not isinstance(crossing, Unmeasured)
+    assert np.all(crossing.wins == 0.5)
+
+
+def test_few_clips_are_inconclusive_whatever_they_show() -> None:
+    found = audit(planted(lambda one, _: one, n=12), seed=1)
+    assert found[View.METADATA].finding is Finding.INCONCLUSIVE
+    assert found.finding is Finding.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("creators", [[], [None] * 20, ["c"] * 20])
+def test_a_set_without_two_sides_is_inconclusive(creators: list[str | None]) -> None:
+    items = [replace(unremarkable(i), creator=own) for i, own in enumerate(creators)]
+    found = audit(items, seed=1)
+    assert found.finding is Finding.INCONCLUSIVE
+    assert all(isinstance(view.auc, Unmeasured) for view in found.views)
+    assert "not measured" in to_markdown(found)
+
+
+def test_a_set_by_one_creator_is_judged_by_held_out_clips() -> None:
+    items = [size_of_generated(unremarkable(i, n_creators=1), random.Random(i)) for i in range(60)]
+    assert value(audit(items, seed=1), View.METADATA) >= 0.95
+
+
+def test_clips_that_could_not_be_read_are_counted_and_left_out() -> None:
+    lost = Failure(FailureReason.UNDECODABLE, "damaged")
+    items = planted(sound_on_reals)
+    items[0] = replace(items[0], facts=lost, frame=lost, watermarks=lost)
+    found = audit(items, seed=1)
+    assert [view.n_unread for view in found.views] == [1, 1, 1]
+    assert found[View.METADATA].n_generated == 29
+
+
+def test_the_order_of_the_clips_changes_nothing() -> None:
+    items = planted(size_of_generated, n=40)
+    assert audit(items, seed=1) == audit(list(reversed(items)), seed=1)
+
+
+def test_a_giveaway_names_its_side() -> None:
+    found = audit(planted(sound_on_reals), seed=1)[View.METADATA]
+    sides = {int(one.clip[-4:]) % 2: one.label for one in found.giveaways}
+    assert sides.get(1, Label.REAL) is Label.REAL
+    assert sides.get(0, Label.GENERATED) is Label.GENERATED
+    assert all(one.told_from >= 0.95 for one in found.giveaways)
+
+
+@pytest.mark.parametrize(
+    ("ends", "finding"),
+    [
+        ((0.55, 0.65, 0.75), Finding.LEAKS),
+        ((0.49, 0.65, 0.75), Finding.INCONCLUSIVE),
+        ((0.55, 0.60, 0.65), Finding.CLEAN),
+        ((0.40, 0.50, 0.71), Finding.INCONCLUSIVE),
+        ((0.45, 0.50, 0.55), Finding.CLEAN),
+        ((0.20, 0.30, 0.40), Finding.CLEAN),
+    ],
+)
+def test_the_rule_is_the_one_of_the_decision(
+    ends: tuple[float, float, float], finding: Finding
+) -> None:
+    low, middle, high = ends
+    auc = Estimate(value=middle, low=low, high=high, n=100)
+    assert judge(auc, n_least=20) is finding
+    assert judge(auc, n_least=19) is Finding.INCONCLUSIVE
+
+
+def test_a_huge_set_is_judged_by_a_sample() -> None:
+    base = unremarkable(0)
+    thin: Sequence[Observation] = [
+        replace(base, clip=str(i), creator=None if i % 2 else "abc"[i // 2 % 3], frame={})
+        for i in range(2 * MOST_PER_SIDE + 200)
+    ]
+    found = audit(thin, seed=1)[View.METADATA]
+    assert (found.n_real, found.n_generated) == (MOST_PER_SIDE, MOST_PER_SIDE)
+
+
+def test_an_audit_survives_its_json() -> None:
+    found = audit(planted(logo_on_generated), seed=1)
+    assert AUDIT_JSON.validate_json(AUDIT_JSON.dump_json(found)) == found
+
+
+def test_a_tag_cannot_break_out_of_its_table() -> None:
+    def hostile(one: Observation, dice: random.Random) -> Observation:
+        tag = Tag("encoder", "x | <b>y</b>") if one.creator else Tag("encoder", "z")
+        return with_facts(one, tags=(tag,))
+
+    text = to_markdown(audit(planted(hostile), seed=1))
+    rows = [line for line in text.splitlines() if "tag encoder" in line and line.startswith("|")]
+    assert rows
+    assert all(row.replace("\\|", "").count("|") == 5 and "<b>" not in row for row in rows)
+
+
+def picture(*, blur: float = 0.0, blocks: int = 0, bars: int = 0) -> dict[str, float]:
+    rng = np.random.default_rng(2)
+    grey = rng.normal(128, 30, (240, 320))
+    if blur:
+        from scipy import ndimage
+
+        grey = ndimage.gaussian_filter(grey, blur)
+    if blocks:
+        grey += 20 * rng.normal(size=(240 // blocks, 320 // blocks)).repeat(blocks, 0).repeat(
+            blocks, 1
+        )
+    if bars:
+        grey[:bars] = grey[-bars:] = 0
+    rgb = np.clip(grey, 0, 255).astype(np.uint8)
+    return dict(frame_features(np.stack([rgb] * 3, axis=-1)))
+
+
+def test_the_numbers_of_a_frame_measure_what_they_are_called() -> None:
+    plain = picture()
+    assert picture(blur=2)["noise"] < plain["noise"] - 1
+    assert picture(blur=2)["spectrum 0"] < plain["spectrum 0"] - 1
+    assert picture(blocks=8, blur=2)["blocks 8"] > picture(blur=2)["blocks 8"] + 0.5
+    assert picture(bars=30)["border down"] == pytest.approx(0.25)
+    assert plain["border down"] == plain["border across"] == 0
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+@pytest.mark.parametrize("size", [(2, 2), (9, 40)])
+def test_a_flat_or_tiny_frame_still_gives_finite_numbers(level: int, size: tuple[int, int]) -> None:
+    numbers = frame_features(np.full((*size, 3), level, np.uint8))
+    assert all(np.isfinite(number) for number in numbers.values())
+    assert numbers.keys() == picture().keys()

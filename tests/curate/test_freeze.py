@@ -1,0 +1,172 @@
+"""A frozen benchmark: read back by us and by others, the same bytes for the same clips."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from unreel.benchmarks.entry import take_census
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.curate.job import curate
+from unreel.engine.access import Access
+from unreel.engine.place import Place
+from unreel.evaluate.job import Run, evaluate
+from unreel.evaluate.recipe import check_recipe as check_run
+
+
+def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curation) -> None:
+    job = curation({"path": str(footage), "licence": "CC0", "source": "us"})
+    frozen = curate(job).frozen
+    benchmark = open_benchmark(job.bench.place.path / "benchmark")
+    census = take_census(benchmark)
+    assert census.n_rejected == 0
+    assert census.n_entries == 10 == sum(frozen.clips.values())
+    entries = {entry.name: entry for entry in benchmark}
+    assert entries["generated/Veo/clip2.mp4"].origin.creator == "Veo"
+    assert {entry.licence for entry in entries.values()} == {"CC0"}
+    assert {entry.split for entry in entries.values()} == {"train", "val", "test"}
+    assert entries["real/clip1.mp4"].facts.n_frames == 25
+
+
+def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    values = {
+        "benchmark": str(job.bench.place.path / "benchmark"),
+        "protocol": "reality",
+        "model": "coin",
+    }
+    run = Run(
+        place=Place(str(tmp_path / "run")),
+        recipe=check_run(values),
+        access=Access(settings=read_settings(), trusted=True),
+        ledgers=tmp_path / "run",
+    )
+    assert evaluate(run).answers.done == 10
+
+
+def test_dataset_libraries_read_it_with_its_splits(footage, curation, tmp_path) -> None:
+    datasets = pytest.importorskip("datasets", reason="needs `datasets`")
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    found = datasets.load_dataset(
+        "videofolder", data_dir=frozen.place, cache_dir=str(tmp_path / "cache")
+    )
+    sizes = {split: len(rows) for split, rows in found.items()}
+    assert sizes == {
+        "train": frozen.clips["train"],
+        "validation": frozen.clips["val"],
+        "test": frozen.clips["test"],
+    }
+    assert set(found["train"]["label"]) == {"real", "generated"}
+
+
+def test_every_file_has_its_checksum(footage, curation, tree) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    lines = (folder / "checksums.sha256").read_text().splitlines()
+    stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
+    found = tree(folder)
+    del found["checksums.sha256"]
+    assert stated == found
+
+
+def test_the_same_clips_give_the_same_bytes_whatever_their_order(
+    footage, curation, tmp_path, tree
+) -> None:
+    real, generated = (
+        {"path": str(footage / side), "label": label, "name": side}
+        for side, label in (("real", "real"), ("generated", "generated"))
+    )
+    first = curation([real, generated], out="first")
+    second = curation([generated, real], out="second")
+    curate(first)
+    curate(second)
+    trees = [tree(job.bench.place.path / "benchmark") for job in (first, second)]
+    told = {"README.md", "recipe.json", "checksums.sha256"}  # the recipe itself differs
+    assert trees[0].keys() == trees[1].keys()
+    assert {name for name in trees[0] if trees[0][name] != trees[1][name]} <= told
+
+
+def test_freezing_again_changes_nothing_and_takes_strays_away(footage, curation, tree) -> None:
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    folder = job.bench.place.path / "benchmark"
+    before = tree(folder)
+    (folder / "train" / "stray.mp4").write_bytes(b"stray")
+    again = curate(job).frozen
+    assert tree(folder) == before
+    assert again == frozen
+
+
+def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
+    footage, curation, tmp_path, monkeypatch
+) -> None:
+    shutil.copytree(footage, tmp_path / "films")
+    job = curation({"path": "films"})
+    state = curate(job, until="ingest")
+    path = tmp_path / "films/real/clip1.mp4"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    from unreel.curate.freeze import freeze
+    from unreel.curate.job import NOT_AUDITED
+
+    with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
+        freeze(job.bench, state.pieces, recipe=job.recipe, left_out=(), audit=NOT_AUDITED)
+    assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
+
+
+def test_nothing_to_freeze_is_told_and_the_reasons_are_kept(tmp_path, curation, quarantine) -> None:
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films/a.mp4").write_text("no video")
+    job = curation({"path": "films", "label": "real"})
+    with pytest.raises(InvalidSettingError, match="no clip is left"):
+        curate(job)
+    assert quarantine(job) == {"a.mp4": "ingest: format-refused"}
+
+
+def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation, tmp_path) -> None:
+    shutil.copytree(footage, tmp_path / "films")
+    (tmp_path / "films/real/bad.mp4").write_text("no video")
+    job = curation({"path": "films", "licence": "CC0 | not [a] <table>"})
+    curate(job)
+    card = (job.bench.place.path / "benchmark/README.md").read_text()
+    assert "| real | 5 |" in card
+    assert "| Veo | 2 |" in card
+    assert r"| CC0 \| not \[a\] \<table\> | 10 |" in card
+    assert "| ingest | format-refused | 1 |" in card
+    assert "128 x 96" in card
+    assert str(tmp_path) not in card
+
+
+def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    texts = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".mp4"]
+    assert len(texts) >= 5
+    for path in texts:
+        assert str(tmp_path).encode() not in path.read_bytes()
+        assert str(footage).encode() not in path.read_bytes()
+
+
+def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
+    job = curation({"path": str(footage)}, freeze={"first_frames": True})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    clips = {path.stem for path in folder.rglob("media/*/*.mp4")}
+    pictures = {path.stem for path in folder.rglob("first_frames/*/*.jpg")}
+    assert pictures == clips
+    assert len(list(open_benchmark(folder))) == 10
+
+
+def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    data = (job.bench.place.path / "benchmark/checksums.sha256").read_bytes()
+    assert frozen.digest == hashlib.sha256(data).hexdigest()
+    recipe = json.loads((job.bench.place.path / "benchmark/recipe.json").read_text())
+    assert recipe["name"] == "small"

@@ -1,0 +1,115 @@
+"""Stories in a curation: asked once through a server, kept, and used to sample evenly."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.errors import InvalidSettingError
+from unreel.curate.job import curate
+from unreel.curate.recipe import check_recipe
+
+STORIES = (
+    "A red ball bounces across the floor of an empty room, and its thuds echo from the walls.",
+    "A cook chops carrots on a wooden board, then stirs a soup, and finally tastes it with a spoon.",
+)
+
+
+@dataclass
+class Teller:
+    """A chat server on loopback: its story follows from the frames; `status` may refuse."""
+
+    status: int = 200
+    asked: list[str] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def model(self) -> str:
+        return f"compatible/teller@http://127.0.0.1:{self.port}/v1"
+
+
+@pytest.fixture
+def teller() -> Iterator[Teller]:
+    state = Teller()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            mark = hashlib.sha256(body).hexdigest()
+            state.asked.append(mark)
+            message = {"role": "assistant", "content": STORIES[int(mark, 16) % 2]}
+            choice = {"index": 0, "finish_reason": "stop", "message": message}
+            reply = {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "teller",
+                "choices": [choice],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18},
+            }
+            good = state.status == 200
+            data = json.dumps(reply if good else {"error": {"message": "no"}}).encode()
+            self.send_response(state.status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_real_clips_are_described_once_and_sorted_into_easy_and_hard(
+    footage, curation, teller
+) -> None:
+    job = curation({"path": str(footage)}, describe={"model": teller.model})
+    curate(job)
+    assert len(teller.asked) == 5
+    entries = list(open_benchmark(job.bench.place.path / "benchmark"))
+    real = [entry for entry in entries if entry.label == "real"]
+    assert {entry.prompt for entry in real} <= set(STORIES)
+    assert {entry.difficulty for entry in real} <= {"easy", "hard"}
+    assert {entry.prompt for entry in entries if entry.label == "generated"} == {""}
+    curate(job)
+    assert len(teller.asked) == 5
+
+
+def test_a_clip_that_nobody_can_describe_is_left_out_with_the_reason(
+    footage, curation, teller, quarantine
+) -> None:
+    teller.status = 400
+    job = curation({"path": str(footage)}, describe={"model": teller.model})
+    assert len(curate(job).pieces) == 5
+    assert set(quarantine(job).values()) == {"describe: request-rejected"}
+
+
+def test_the_same_number_is_kept_of_each_group_of_stories(footage, curation, teller) -> None:
+    pytest.importorskip("sentence_transformers", reason="needs the extra `sts`")
+    pytest.importorskip("sklearn", reason="needs the extra `curate`")
+    job = curation({"path": str(footage)}, describe={"model": teller.model}, cluster={})
+    state = curate(job)
+    groups = [piece.notes["cluster"] for piece in state.pieces if "cluster" in piece.notes]
+    counts = {groups.count(group) for group in groups}
+    assert len(counts) == 1
+    assert len(groups) + state.reasons.get("cluster: not-drawn", 0) == 5
+
+
+def test_groups_need_stories() -> None:
+    with pytest.raises(InvalidSettingError, match=r"Add \[describe\]"):
+        check_recipe({"name": "x", "source": {"path": "a"}, "cluster": {}})

@@ -1,0 +1,289 @@
+"""Stories of clips: told once, grouped by meaning, sampled evenly, easy or hard."""
+
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.answer import Reply
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id
+from unreel.core.settings import read_settings
+from unreel.curate.stories.cluster import cluster, embed, sample_evenly
+from unreel.curate.stories.describe import Described, Story, describe_all
+from unreel.curate.stories.difficulty import (
+    Difficulty,
+    Diversity,
+    background_detail,
+    count_actions,
+    count_objects,
+    measure_diversity,
+)
+from unreel.media.access import media_reader
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.protocols.reality.prompts import STORYBOARD
+from unreel.reviewers.contract import Sheet
+
+pytest.importorskip("sklearn", reason="needs the extra `curate`")
+
+
+def planted(k: int, *, each: int = 7, seed: int = 0) -> dict[str, np.ndarray]:
+    """`k` clouds of unit vectors around directions that lie far apart."""
+    rng = np.random.default_rng(seed)
+    middles = np.linalg.qr(rng.normal(size=(16, 16)))[0][:k]
+    vectors = {}
+    for group, middle in enumerate(middles):
+        for member in range(each):
+            vector = middle + 0.06 * rng.normal(size=16)
+            vectors[f"{member}-of-{group}"] = vector / np.linalg.norm(vector)
+    return vectors
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+def test_the_planted_number_of_groups_is_found(k) -> None:
+    found = cluster(planted(k), seed=0)
+    assert found.k == k
+    assert max(found.silhouettes, key=found.silhouettes.__getitem__) == k
+    for name, group in found.groups.items():
+        mates = [other for other in found.groups if other.split("-")[2] == name.split("-")[2]]
+        assert {found.groups[mate] for mate in mates} == {group}
+
+
+def test_the_order_of_the_items_changes_nothing() -> None:
+    vectors = planted(4, each=5)
+    names = list(vectors)
+    random.Random(1).shuffle(names)
+    assert cluster({name: vectors[name] for name in names}, seed=3) == cluster(vectors, seed=3)
+
+
+def test_groups_are_numbered_from_the_largest() -> None:
+    vectors = planted(3, each=4) | {
+        f"more-{i}-x": vector for i, vector in enumerate(planted(1, each=3).values())
+    }
+    groups = cluster(vectors, seed=0).groups
+    sizes = [list(groups.values()).count(number) for number in sorted(set(groups.values()))]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_bound_on_the_number_of_groups_is_kept() -> None:
+    found = cluster(planted(6), seed=0, most=4)
+    assert max(found.silhouettes) == 4
+    assert found.k <= 4
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_too_few_items_are_one_group(n) -> None:
+    vectors = dict(list(planted(2).items())[:n])
+    found = cluster(vectors, seed=0)
+    assert (found.k, found.silhouettes) == (1, {})
+
+
+def test_equal_items_are_one_group() -> None:
+    assert cluster({name: np.ones(3) for name in "abcd"}, seed=0).k == 1
+
+
+def test_nothing_cannot_be_grouped() -> None:
+    with pytest.raises(InvalidValueError, match="nothing to group"):
+        cluster({}, seed=0)
+
+
+GROUPS = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(0, 4), min_size=1)
+
+
+@given(GROUPS, st.integers(0, 9))
+def test_every_group_gives_the_same_number(groups, seed) -> None:
+    kept = sample_evenly(groups, seed=seed)
+    counts = [sum(groups[name] == group for name in kept) for group in set(groups.values())]
+    sizes = [list(groups.values()).count(group) for group in set(groups.values())]
+    assert set(counts) == {min(sizes)}
+    assert len(set(kept)) == len(kept)
+
+
+@given(GROUPS, st.integers(0, 9), st.randoms())
+def test_the_sample_follows_from_names_and_seed_alone(groups, seed, shuffler) -> None:
+    names = list(groups)
+    shuffler.shuffle(names)
+    again = {name: groups[name] for name in names}
+    assert sample_evenly(again, seed=seed) == sample_evenly(groups, seed=seed)
+
+
+def test_a_larger_sample_keeps_the_smaller_one() -> None:
+    groups = {f"clip{n}": n % 3 for n in range(30)}
+    few, more = (set(sample_evenly(groups, seed=1, per_group=n)) for n in (3, 6))
+    assert len(few) == 9
+    assert few < more
+    assert set(sample_evenly(groups, seed=2, per_group=3)) != few
+
+
+def test_no_group_can_give_more_than_it_has() -> None:
+    with pytest.raises(InvalidValueError, match="the smallest has 1"):
+        sample_evenly({"a": 0, "b": 0, "c": 1}, seed=0, per_group=2)
+    assert sample_evenly({}, seed=0) == ()
+
+
+class Letters:
+    """Counts a and b."""
+
+    name = "letters@1"
+
+    def encode(self, texts):
+        return np.array([[text.count("a"), text.count("b")] for text in texts], float)
+
+
+def test_stories_without_a_direction_are_left_out() -> None:
+    found = embed({"one": "aab", "two": "zzz", "three": "bb"}, Letters())
+    assert set(found) == {"one", "three"}
+    assert found["three"].tolist() == [0, 1]
+
+
+class Teller:
+    """Tells the same of every clip, or fails; remembers what it was asked."""
+
+    name = "teller@1"
+
+    def __init__(self, replies: list[Reply | Failure]) -> None:
+        self.replies = replies
+        self.sheets: list[Sheet] = []
+        self.closed = 0
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        self.sheets.append(sheet)
+        return self.replies[min(len(self.sheets), len(self.replies)) - 1]
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def reader():
+    with media_reader(read_settings(), trusted=True) as reader:
+        yield reader
+
+
+@pytest.fixture
+def clips(tmp_path: Path, reader) -> list[Described]:
+    found = []
+    for seed in range(2):
+        path = tmp_path / f"{seed}.mp4"
+        path.write_bytes(synthesise(ClipRecipe(n_frames=20, seed=seed)))
+        found.append(Described(clip=clip_id(path), path=path, facts=reader.probe(path)))
+    return found
+
+
+def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(
+    clips, reader, tmp_path
+) -> None:
+    teller = Teller([Reply(text="<think>hm</think>\nA ball\n bounces. ")])
+    told = describe_all(clips, lambda: teller, reader=reader, cache=tmp_path / "cache.jsonl")
+    assert told == {clip.clip: Story("A ball bounces.", "teller@1") for clip in clips}
+    assert len(teller.sheets) == 2
+    for sheet in teller.sheets:
+        assert sheet.prompt == STORYBOARD.text
+        assert len(sheet.exhibits[0].frames) == 8
+    assert len({sheet.key for sheet in teller.sheets}) == 2
+    assert teller.closed == 1
+
+
+def test_what_was_told_is_not_asked_again_and_what_failed_is(clips, reader, tmp_path) -> None:
+    lost = Failure(FailureReason.CONNECTION_LOST, "gone")
+    first, second, third = (
+        Teller([Reply(text="A ball."), lost]),
+        Teller([Reply(text="Another ball.")]),
+        Teller([lost]),
+    )
+    cache = tmp_path / "stories" / "cache.jsonl"
+    told = describe_all(clips, lambda: first, reader=reader, cache=cache)
+    assert [type(story) for story in told.values()].count(Failure) == 1
+    with cache.open("ab") as file:
+        file.write(b'{"key": "cut sho')
+    told = describe_all(clips, lambda: second, reader=reader, cache=cache)
+    assert len(second.sheets) == 1
+    assert sorted(story.text for story in told.values()) == ["A ball.", "Another ball."]
+    assert describe_all(clips, lambda: third, reader=reader, cache=cache) == told
+    assert third.sheets == []
+
+
+def test_an_empty_story_is_a_failure(clips, reader, tmp_path) -> None:
+    told = describe_all(
+        clips, lambda: Teller([Reply(text=" \n")]), reader=reader, cache=tmp_path / "c"
+    )
+    assert {story.reason for story in told.values()} == {FailureReason.EMPTY_REPLY}
+
+
+def test_an_unreadable_clip_is_a_failure_of_its_own(clips, reader, tmp_path) -> None:
+    clips[0].path.write_bytes(b"junk")
+    teller = Teller([Reply(text="A ball.")])
+    told = describe_all(clips, lambda: teller, reader=reader, cache=tmp_path / "c")
+    assert isinstance(told[clips[0].clip], Failure)
+    assert isinstance(told[clips[1].clip], Story)
+
+
+def test_a_cache_that_cannot_be_written_is_told(clips, reader, tmp_path) -> None:
+    teller = Teller([Reply(text="A ball.")])
+    with pytest.raises(UnreadableSourceError, match="no cache of stories"):
+        describe_all(clips, lambda: teller, reader=reader, cache=tmp_path)
+    assert teller.closed == 1
+
+
+ONE_STEP = "A hand presses a soft sponge on a white table."
+SEVERAL = (
+    "A woman takes the red knife and cuts a carrot on the board. Then she puts the slices into a pan, "
+    "next she pours some oil from a bottle, and finally the stove is lit with a match."
+)
+
+
+def test_steps_and_things_are_counted_in_the_story() -> None:
+    assert count_actions(ONE_STEP) == 1
+    assert count_actions(SEVERAL) == 4
+    assert count_objects(ONE_STEP) == 3
+    assert count_objects(SEVERAL) > 6
+    assert count_objects("") == 0
+
+
+def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
+    plain = np.full((60, 90, 3), 120, np.uint8)
+    busy = np.kron(np.random.default_rng(0).integers(0, 2, (20, 30)), np.full((3, 3), 200))
+    busy = np.repeat(busy[..., None], 3, axis=2).astype(np.uint8)
+    crossing = []
+    for index in range(5):
+        frame = plain.copy()
+        frame[20:40, index * 16 : index * 16 + 14] = busy[20:40, :14]
+        crossing.append(frame)
+    assert background_detail([plain]) == 0
+    assert background_detail([busy]) > 0.8
+    assert background_detail(crossing) < 0.02, "what moves is no background"
+    with pytest.raises(InvalidValueError, match="needs a frame"):
+        background_detail([])
+
+
+@pytest.mark.parametrize(
+    ("length_s", "n_actions", "n_objects", "background", "difficulty"),
+    [
+        (Fraction(4), 1, 3, 0.1, Difficulty.EASY),
+        (Fraction(5), 2, 3, 0.1, Difficulty.EASY),
+        (Fraction(5), 2, 3, 0.6, Difficulty.HARD),
+        (Fraction(5), 2, 9, 0.1, Difficulty.HARD),
+        (Fraction(51, 10), 1, 1, 0.0, Difficulty.HARD),
+        (Fraction(20), 6, 9, 0.9, Difficulty.HARD),
+    ],
+)
+def test_long_clips_and_clips_with_two_more_diversities_are_hard(
+    length_s, n_actions, n_objects, background, difficulty
+) -> None:
+    found = Diversity(
+        length_s=length_s, n_actions=n_actions, n_objects=n_objects, background=background
+    )
+    assert found.difficulty is difficulty
+
+
+def test_the_diversities_of_a_clip_are_measured_together() -> None:
+    frames = [np.full((60, 90, 3), 120, np.uint8)]
+    easy = measure_diversity(ONE_STEP, frames, length_s=Fraction(4))
+    assert easy.difficulty is Difficulty.EASY
+    hard = measure_diversity(SEVERAL, frames, length_s=Fraction(4))
+    assert hard.difficulty is Difficulty.HARD
