@@ -1,5 +1,6 @@
 """Fixtures that every folder of tests may use."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def ordinary_priority() -> Iterator[None]:
+    """Undo what SVT-AV1 does to a privileged caller: real-time priority, which starves all others."""
+    yield
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @pytest.fixture

@@ -111,11 +111,19 @@ def append_plainly(folder: Path, rows: list[Row], stage: Stage, steps: Steps) ->
         evaluation.append(folder / "plain.lance", answered, steps)
 
 
-def start_ray() -> None:
+def start_ray(*, tries: int = 3) -> None:
+    """Ray with eight logical CPUs: two starve its own operators beside our actors."""
     import ray
 
-    # Two logical CPUs starve Ray's own operators beside our actors.
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except (
+        Exception
+    ):  # Ray gives its own processes 30 s to start, which a busy machine may not keep
+        if tries == 1:
+            raise
+        ray.shutdown()
+        start_ray(tries=tries - 1)
 
 
 def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: Pace) -> None:

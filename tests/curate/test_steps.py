@@ -177,7 +177,7 @@ def test_cleaned_copies_are_frozen_beside_their_clips(tmp_path, curation) -> Non
 @pytest.mark.timeout(900)
 def test_a_leak_withholds_the_freeze_until_it_is_accepted(tmp_path, curation) -> None:
     films = tmp_path / "films"
-    for number in range(24):
+    for number in range(40):  # fewer than 20 of a side are never enough to call it a leak
         side = "real" if number % 2 else f"generated/{'ABCDE'[number % 5]}"
         path = films / side / f"{number}.mp4"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,10 @@
 """Tables on a real S3 server, and a store that breaks its promise is refused."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -110,6 +113,24 @@ def test_a_lease_that_nobody_renews_is_taken_over(s3: Place) -> None:
     s3.objects().put("stale.lance.lock", json.dumps(dead).encode())
     with writer_lock(place, lease_s=0.5) as lock:
         lock.verify()
+
+
+def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it(s3: Place) -> None:
+    place = s3 / "unburied.lance"
+    code = (
+        "import json, sys; from unreel.engine.lock import writer_lock; "
+        "from unreel.engine.place import Place; "
+        "place = Place(sys.argv[1], json.loads(sys.argv[2])); "
+        "writer_lock(place).__enter__(); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, place.uri, json.dumps(dict(place.options))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.kill()
+        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
+        with writer_lock(place, lease_s=3600) as lock:
+            lock.verify()
 
 
 def test_a_holder_whose_lease_was_taken_may_not_commit(s3: Place) -> None:

@@ -95,6 +95,13 @@ def test_headers_are_plain_json(clip) -> None:
         "frames": {"sampling": "uniform-2"},
         "sound": {},
         "normalise": {"width": 96, "height": 64, "rate": "8/1", "crf": 30, "sound": "dropped"},
+        "render": {
+            "first_frame": 0,
+            "end_frame": 2,
+            "length_s": None,
+            "crop": None,
+            "form": None,
+        },
         "scan": {},
     }
     assert requests.keys() == TASKS.keys()

@@ -6,8 +6,8 @@ logo on a plain picture, so it is also hashed without its top and without its bo
 lines of text are. Two clips match when one way brings the median of their frames within `MOST_BITS`.
 
 Who is compared with whom is decided by a sketch of 64 grey levels: one matrix product over the set, so
-10^5 clips take some minutes. Beyond that, cluster first and compare inside clusters; hashes cut into
-bands would lose crops.
+10^5 clips are the limit of one machine. Beyond that, cluster first and compare inside clusters; hashes
+cut into bands would lose pairs that differ by tens of bits.
 """
 
 import base64

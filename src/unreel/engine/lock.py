@@ -177,7 +177,16 @@ class _Lease:
     def _holder_is_dead(self, holder: dict[str, Any]) -> bool:
         if (holder["host"], holder["boot"]) != (self._me["host"], self._me["boot"]):
             return False
-        return not Path(f"/proc/{holder['pid']}").exists()
+        return _has_ended(int(holder["pid"]))
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process of this machine is gone, or dead and only not yet buried by its parent."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in {"Z", "X"}
 
 
 def _boot_id() -> str:

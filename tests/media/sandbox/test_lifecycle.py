@@ -70,6 +70,19 @@ def _soon(condition: Callable[[], bool], *, seconds: float = 5) -> bool:
     return False
 
 
+def test_real_time_priority_is_not_passed_on_to_what_opens_strangers_files(clip: Path) -> None:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("only a privileged user may take real-time priority")
+    try:
+        with Sandbox() as sandbox:
+            sandbox("probe", clip, {})
+            assert os.sched_getscheduler(_zygote_pid(sandbox)) == os.SCHED_OTHER
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def test_nothing_runs_before_the_first_call_and_after_the_last(
     clip: Path, hostile: Sandbox
 ) -> None:

@@ -11,7 +11,7 @@ from unreel.core.identity import digest
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curate.injection.effects import EFFECTS, Canvas, Idea, ideas
-from unreel.curate.injection.region import cut_out
+from unreel.curate.injection.region import cut_out, radius_squared
 from unreel.curate.injection.shot import Mask, Shot, look
 from unreel.curate.injection.window import Window, padded
 from unreel.curate.injection.words import colour_name, explain
@@ -36,6 +36,8 @@ _LEAST_SHARE: Final = 0.0006
 _LEAST_PIXELS: Final = 30
 _LEAST_FILL: Final = 0.05
 """Of its box: below that the box would mark mostly what is as it was."""
+_CORE: Final = 0.2
+"""Of an ellipse: what surely shows the object whose colour is named."""
 _LEAST_KEPT: Final = 0.6
 """Of the planned frames that must show the trace."""
 
@@ -193,7 +195,10 @@ def _tell(
             track.append(BoxAt(instants_us[index], marked))
     middle = len(track) // 2
     cut = cut_out(shot, idea.about, min(changed) + middle - shot.first)
-    solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
+    if idea.about.silhouettes is None:
+        solid = cut.patch[radius_squared(cut.window) < _CORE].astype(np.uint8)
+    else:
+        solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
     return Trace(
         span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
         track=tuple(track),

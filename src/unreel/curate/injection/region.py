@@ -25,6 +25,9 @@ _MIN_PATH: Final = 0.3
 """A moving object travels at least this part of its own size."""
 _FEATHER: Final = 0.3
 """Outer part of an ellipse over which it fades."""
+_CLEAR_OF_ITSELF: Final = 1.5
+"""Sizes that an object travels before a moving camera: less, and the median of the frames still shows
+parts of it, so that its outline is not whole and it would only half vanish."""
 _ROOM: Final = 0.25
 """Part of an object's size left free around it, where an ellipse is laid around its box."""
 _TEXTURE_LEVELS: Final = 6
@@ -75,8 +78,9 @@ def moving_objects(shot: Shot) -> Iterator[Region]:
         seed: Mask = labels == label
         if not _suitable(seed) or _is_shadow(shot, seed):
             continue
-        region = _follow_shape(shot, seed) if shot.plate is not None else _follow_box(shot, seed)
-        if region is not None and region.moves:
+        follow = _follow_loosely if shot.plate is None else _follow_shape
+        region = follow(shot, seed)
+        if region is not None and (shot.plate is None or region.moves):
             yield region
 
 
@@ -208,12 +212,33 @@ def _overlapping(moving: Mask, before: Mask) -> Mask | None:
     return found
 
 
-def _follow_box(shot: Shot, seed: Mask) -> Region | None:
-    rows, columns = np.nonzero(seed.any(axis=1))[0], np.nonzero(seed.any(axis=0))[0]
-    window = Window(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-    room = max(2, round(_ROOM * max(window.width, window.height)))
-    region = _follow_patch(shot, padded(window, room, frame=(seed.shape[1], seed.shape[0])))
-    return None if region is None else Region(region.windows, is_object=True)
+def _follow_loosely(shot: Shot, seed: Mask) -> Region | None:
+    """The object in windows with room for an ellipse around it: its outline is known in small only."""
+    followed = _follow_shape(shot, seed)
+    if followed is None:
+        return None
+    side = max(max(window.width, window.height) for window in followed.windows)
+    if _travel(shot, followed) < _CLEAR_OF_ITSELF * side:
+        return None
+    width, height = (
+        (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
+        for name in ("width", "height")
+    )
+    centres = ndimage.gaussian_filter1d(
+        np.array([window.centre for window in followed.windows]), 1.0, axis=0, mode="nearest"
+    )
+    placed = [
+        window_about((float(x), float(y)), (width, height), frame=shot.size) for x, y in centres
+    ]
+    windows = tuple(window for window in placed if window is not None)
+    return Region(windows, is_object=True) if len(windows) == shot.n else None
+
+
+def _travel(shot: Shot, region: Region) -> float:
+    """How far, in pixels, the region gets against what is behind it from first to last frame."""
+    first, last = (np.array(region.windows[end].centre) for end in (0, -1))
+    camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
+    return float(np.linalg.norm(last - first - camera))
 
 
 def _follow_patch(shot: Shot, window: Window) -> Region | None:

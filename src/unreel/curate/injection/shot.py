@@ -38,6 +38,8 @@ class Shot:
     """Frames x rows x columns, small."""
     plate: Rgb | None
     """The picture without what moves; none where the camera moves."""
+    drift: tuple[tuple[int, int], ...] = ()
+    """Columns and rows, small, by which a moving camera shifts each frame against the middle one."""
 
     @property
     def n(self) -> int:
@@ -80,7 +82,10 @@ def look(frames: Sequence[Rgb], *, first: int, n: int) -> Shot | None:
         and np.mean(away > _DIFFERS, axis=(1, 2)).max() < _STILL_SHARE
     )
     if not still:
-        return Shot(frames, first, small, _moving_apart(small.mean(axis=3)), None)
+        grey = small.mean(axis=3)
+        shifts = [global_shift(grey[n // 2], now) for now in grey]
+        drift = tuple((across, down) for down, across in shifts)
+        return Shot(frames, first, small, _moving_apart(small, shifts), None, drift)
     plate = np.sort(np.stack([frames[index] for index in sampled]), axis=0)[len(sampled) // 2]
     return Shot(frames, first, small, _clean(away > _DIFFERS), plate)
 
@@ -111,16 +116,14 @@ def _edges(grey: Floats) -> Floats:
     return faded
 
 
-def _moving_apart(grey: Floats) -> Mask:
+def _moving_apart(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
     """What moves otherwise than the camera: it leaves what the aligned frames mostly show."""
-    middle = grey[len(grey) // 2]
-    shifts = [global_shift(middle, now) for now in grey]
     aligned = [
-        _shifted(now, (-down, -across)) for now, (down, across) in zip(grey, shifts, strict=True)
+        _shifted(now, (-down, -across)) for now, (down, across) in zip(small, shifts, strict=True)
     ]
     plate = np.nanmedian(aligned, axis=0).astype(np.float32)
     away = np.stack(
-        [_apart(now, _shifted(plate, shift)) for now, shift in zip(grey, shifts, strict=True)]
+        [_apart(now, _shifted(plate, shift)) for now, shift in zip(small, shifts, strict=True)]
     )
     found = _clean(away > _DIFFERS)
     if found.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
@@ -139,11 +142,12 @@ def _shifted(picture: Floats, by: tuple[int, int]) -> Floats:
 
 
 def _apart(now: Floats, behind: Floats) -> Floats:
-    """By how much each pixel differs from all that lie within a pixel of it; 0 where unknown."""
-    low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), 3)
-    high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), 3)
+    """By how much each pixel differs, in any colour, from all within a pixel of it; 0 if unknown."""
+    low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
+    high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
     away: Floats = np.maximum(np.maximum(now - high, low - now), 0)
-    return np.where(np.isnan(behind), np.float32(0), away)
+    most: Floats = np.where(np.isnan(behind), np.float32(0), away).max(axis=2)
+    return most
 
 
 def _clean(found: Mask) -> Mask:

@@ -46,23 +46,6 @@ class Window:
         """Rows and columns, as an array takes them."""
         return slice(self.top, self.bottom), slice(self.left, self.right)
 
-    def moved(self, across: int, down: int) -> "Window":
-        """The same window elsewhere."""
-        return Window(self.left + across, self.top + down, self.right + across, self.bottom + down)
-
-    def fits(self, width: int, height: int) -> bool:
-        """True where no pixel lies beyond a frame of that size."""
-        return self.right <= width and self.bottom <= height
-
-    def overlaps(self, other: "Window") -> bool:
-        """True where both hold a pixel."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
     def as_box(self, width: int, height: int) -> Box:
         """The window in parts of a frame of that size."""
         return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)

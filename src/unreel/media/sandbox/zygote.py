@@ -120,6 +120,10 @@ class Zygote:
 def main(control_descriptor: int, caller: int, target: str) -> None:
     """Load the tasks at `target` (`module:name`), warm up, report, and serve until `caller` ends."""
     control = socket.socket(fileno=control_descriptor)
+    # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
+    # inherit: a file that makes its reader loop would then keep a processor from everyone.
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
         tasks: Mapping[str, Task] = Lazy(target).load()
         warm_up(tasks)
