@@ -1,5 +1,6 @@
 """A whole curation: the same benchmark on each engine, after kills, and no work done twice."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.curate.job import curate
 
+# How busy this machine is must not decide which clips a benchmark has.
+PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}
 DRIVER = Path(__file__).parent / "driver.py"
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "curate.toml"
 
@@ -50,7 +53,8 @@ def recipe(tmp_path: Path, footage: Path) -> Path:
 def drive(recipe: Path, out: Path, *options: str) -> str:
     """Let a driver run to its end; the digest of what it froze."""
     command = [sys.executable, str(DRIVER), str(recipe), str(out), *options]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    environment = os.environ | PATIENT  # noqa: TID251  handed on to a child
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()[-1].removeprefix("digest ")
 
@@ -58,8 +62,13 @@ def drive(recipe: Path, out: Path, *options: str) -> str:
 def kill_at(recipe: Path, out: Path, *options: str) -> bool:
     """Kill -9 a driver once it stands where it was told to stop; False when it ended before."""
     command = [sys.executable, str(DRIVER), str(recipe), str(out), *options]
+    environment = os.environ | PATIENT  # noqa: TID251  handed on to a child
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -21,6 +21,12 @@ OF_THE_WAY = ("latency_us",)
 """The one column that may differ: how long the answer took."""
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer over a real clip than a user would wait."""
+    monkeypatch.setenv("UNREEL_MEDIA_SECONDS", "300")
+
+
 @contextmanager
 def frame_reader(folder: Path) -> Iterator[str]:
     """A server whose answer depends on the frames that it is shown, as a model's name."""

@@ -1,0 +1,75 @@
+"""The workbench: what it asks again, and what it does not."""
+
+from pathlib import Path
+
+from unreel.core.clip import ClipId
+from unreel.core.failure import Failure, FailureReason
+from unreel.curate.step import StepName, Subject
+
+STEP = StepName(name="tried", version=1)
+
+
+def subjects(tmp_path: Path) -> list[Subject]:
+    (tmp_path / "a").write_text("a")
+    return [Subject(clip=ClipId("a"), name="a", location=str(tmp_path / "a"))]
+
+
+class Looker:
+    """Fails with `reason` as long as `times` are left; local steps run in this process."""
+
+    def __init__(self, reason: FailureReason, times: int) -> None:
+        self.reason, self.left, self.asked = reason, times, 0
+
+    def __call__(self, _reader, _file, _given):
+        self.asked += 1
+        self.left -= 1
+        return Failure(self.reason, "no") if self.left >= 0 else {"seen": True}
+
+
+def bench_of(curation):
+    return curation({"path": "nowhere", "label": "real"}).bench
+
+
+def test_a_failure_of_the_hour_is_tried_again_at_once(tmp_path, curation) -> None:
+    look = Looker(FailureReason.OUT_OF_TIME, 2)
+    assert bench_of(curation).ask(STEP, subjects(tmp_path), look) == [{"seen": True}]
+    assert look.asked == 3
+
+
+def test_a_clip_that_always_runs_out_of_time_is_given_up(tmp_path, curation) -> None:
+    look = Looker(FailureReason.OUT_OF_TIME, 99)
+    (found,) = bench_of(curation).ask(STEP, subjects(tmp_path), look)
+    assert found.reason is FailureReason.OUT_OF_TIME
+    assert look.asked == 3
+
+
+def test_a_failure_of_the_clip_is_kept(tmp_path, curation) -> None:
+    look = Looker(FailureReason.UNDECODABLE, 99)
+    bench = bench_of(curation)
+    for _ in range(2):
+        (found,) = bench.ask(STEP, subjects(tmp_path), look)
+        assert found.reason is FailureReason.UNDECODABLE
+    assert look.asked == 1
+
+
+def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
+    tmp_path, curation
+) -> None:
+    members = [
+        Subject(clip=ClipId(name), name=name, location="", given={"n": n})
+        for n, name in enumerate("cab")
+    ]
+    seen: list[list[str]] = []
+
+    def decide(asked):
+        seen.append([one.clip for one in asked])
+        return [{"rank": rank} for rank, _ in enumerate(asked)]
+
+    bench = bench_of(curation)
+    first = bench.settle(STEP, members, decide)
+    second = bench.settle(STEP, members[::-1], decide)
+    assert first == second[::-1]
+    assert len(seen) == 1
+    bench.settle(STEP, members[:2], decide)
+    assert len(seen) == 2
+    assert seen[1] == [clip for clip in seen[0] if clip != "b"]
