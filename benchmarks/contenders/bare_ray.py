@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -50,16 +51,17 @@ if __name__ == "__main__":
     clips = Path(listing).read_text(encoding="utf-8").split()
     code = str(Path(__file__).parent)
     environment = {"env_vars": {"PYTHONPATH": code}}
+    # More logical processors than there are: Ray Data would keep one of two for writing.
     ray.init(
-        include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
+        num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
         runtime_env=environment,
     )  # fmt: skip
     ray.data.DataContext.get_current().enable_progress_bars = False
     began_s = time.monotonic()
     rows = ray.data.from_items([{"clip": clip, "code": code} for clip in clips])
-    asked = rows.repartition(len(clips) // CONNECTIONS + 1).map(decode)
+    asked = rows.repartition(len(clips) // CONNECTIONS + 1).map(decode, concurrency=os.cpu_count())
     answers = asked.map_batches(
-        Ask, fn_constructor_args=(base_url,), batch_size=CONNECTIONS, concurrency=1, num_cpus=0.1
+        Ask, fn_constructor_args=(base_url,), batch_size=CONNECTIONS, concurrency=1, num_cpus=0
     )
     answers.write_parquet(str(Path(folder) / "answers"))
     seconds = time.monotonic() - began_s

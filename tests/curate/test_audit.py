@@ -244,7 +244,9 @@ def test_a_giveaway_names_its_side() -> None:
         ((0.55, 0.60, 0.65), Finding.CLEAN),
         ((0.40, 0.50, 0.71), Finding.INCONCLUSIVE),
         ((0.45, 0.50, 0.55), Finding.CLEAN),
-        ((0.20, 0.30, 0.40), Finding.CLEAN),
+        ((0.30, 0.42, 0.49), Finding.CLEAN),
+        ((0.30, 0.38, 0.51), Finding.CLEAN),
+        ((0.20, 0.30, 0.40), Finding.INCONCLUSIVE),
     ],
 )
 def test_the_rule_is_the_one_of_the_decision(

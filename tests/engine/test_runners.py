@@ -4,6 +4,7 @@ import asyncio
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -252,6 +253,33 @@ def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) ->
         run(questions(60), [Decode(), Ask()], table=table, engine=engine, pace=PACE)
         tables[engine] = {row["key"]: row for row in table.rows()}
     assert tables["local"] == tables["ray"]
+
+
+TWO_RUNS = """
+import sys
+import ray
+from ray import cloudpickle
+sys.path.insert(0, sys.argv[2])
+import test_runners
+from test_runners import *
+from unreel.engine.run import kept_up
+cloudpickle.register_pickle_by_value(test_runners)
+addresses = []
+with kept_up("ray") as runner:
+    print(ray.is_initialized())
+    for name in "ab":
+        table = Table(Place(sys.argv[1]) / name, ANSWERS)
+        run(questions(4), [Quiet()], table=table, engine=runner)
+        addresses.append(ray.get_runtime_context().gcs_address)
+print(addresses[0] == addresses[1], ray.is_initialized())
+"""
+
+
+def test_runs_that_share_a_block_share_one_ray_which_ends_with_it(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    command = [sys.executable, "-c", TWO_RUNS, str(tmp_path), str(Path(__file__).parent)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    assert ran.stdout.split() == ["False", "True", "False"]
 
 
 @pytest.mark.parametrize("make", [Decode, Ask])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Instrument
 from unreel.reviewers.recorded import read_recorded
 
 
@@ -18,12 +20,33 @@ def write(file: Path, *rows: dict[str, Any]) -> Path:
     return file
 
 
+def file_of(sheet: Any) -> str:
+    return Path(sheet.exhibits[0].location).name
+
+
 def test_the_last_line_of_a_handle_counts(tmp_path: Path, make_sheet: Any) -> None:
     sheet = make_sheet(1)
     lines = [{"question": sheet.key, "text": text} for text in ("first", "second")]
     other = {"clip": "grünes Boot.mp4", "text": "naïve"}
     reviewer = read_recorded(write(tmp_path / "a.jsonl", other, *lines, other), name="r")
     assert asyncio.run(reviewer.answer(sheet)) == Reply(text="second")
+
+
+@pytest.mark.parametrize("handle", [lambda sheet: sheet.exhibits[0].clip, file_of])
+def test_a_line_that_names_its_protocol_answers_that_one_alone(
+    tmp_path: Path, make_sheet: Any, handle: Any
+) -> None:
+    sheet = make_sheet(1)
+    clip = handle(sheet)
+    lines = [
+        {"clip": clip, "protocol": sheet.instrument.protocol, "text": "this one"},
+        {"clip": clip, "protocol": "another", "text": "not this one"},
+        {"clip": clip, "text": "any other"},
+    ]
+    reviewer = read_recorded(write(tmp_path / "a.jsonl", *lines), name="r")
+    assert asyncio.run(reviewer.answer(sheet)) == Reply(text="this one")
+    elsewhere = replace(sheet, instrument=Instrument("third", 1))
+    assert asyncio.run(reviewer.answer(elsewhere)) == Reply(text="any other")
 
 
 def test_an_empty_recording_answers_nothing(tmp_path: Path, make_sheet: Any) -> None:

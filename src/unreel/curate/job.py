@@ -33,6 +33,7 @@ from unreel.curate.steps.injecting import Injection, inject_pieces
 from unreel.curate.steps.marking import mark_pieces
 from unreel.curate.steps.scan import Cutter, scan_pieces
 from unreel.curate.steps.screening import screen_pieces
+from unreel.engine.run import kept_up
 
 QUARANTINE: Final = "quarantine.jsonl"
 NOT_AUDITED: Final = Verdict(
@@ -90,10 +91,12 @@ def curate(curation: Curation, *, until: str | None = None) -> State:
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
     state = State()
     try:
-        for name in planned:
-            state = replace(STEPS[name](curation, state), steps=(*state.steps, name))
-            if name == until:
-                break
+        with kept_up(curation.bench.engine) as runner:
+            ready = replace(curation, bench=replace(curation.bench, engine=runner))
+            for name in planned:
+                state = replace(STEPS[name](ready, state), steps=(*state.steps, name))
+                if name == until:
+                    break
     finally:
         _keep_quarantine(curation.bench, state.left_out)
     return state

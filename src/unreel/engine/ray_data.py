@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import ray
@@ -28,6 +28,7 @@ from unreel.engine.station import Station
 WINDOW_ROWS: Final = 100_000
 """Questions given to Ray at a time: the driver keeps no more than their addresses."""
 
+_ROW: Final = "row"
 _LARGEST_BLOCK: Final = 32
 _BLOCKS_PER_WORKER: Final = 2
 """While one block waits for its slowest row, the next one fills the permits that fell free."""
@@ -36,20 +37,30 @@ _BLOCKS_PER_WORKER: Final = 2
 class RayRunner:
     """The runner for a cluster: `workers` actors for each stage, the same rows as `LocalRunner`.
 
-    Uses the Ray that is up in this process; else it starts one, or joins the one at `RAY_ADDRESS`,
-    and leaves it at the end.
+    Uses the Ray that is up in this process; else it starts one, or joins the one at `RAY_ADDRESS`, and
+    leaves it at the end of the run, or of the `with` block that several runs share.
     """
 
     def __init__(self, *, workers: int = 1) -> None:
         self._workers = workers
+        self._stays = False
+        self._ours = False
+
+    def __enter__(self) -> Self:
+        self._stays = True
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stays = False
+        self._leave()
 
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
-        ours = not ray.is_initialized()
-        if ours:
+        if not ray.is_initialized():
             _start_ray()
+            self._ours = True
         try:
             book = _start_ledger(ledger)
             try:
@@ -61,15 +72,21 @@ class RayRunner:
                 ray.get(book.close.remote())
                 ray.kill(book)
         finally:
-            if ours:
-                ray.shutdown()
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._ours and not self._stays:
+            self._ours = False
+            ray.shutdown()
 
     def _stream(self, window: list[Row], stages: Sequence[Stage], book: Any) -> Iterator[Row]:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
         size = min(_LARGEST_BLOCK, max(stage.resources.in_flight for stage in stages))
-        data: Any = ray.data.from_arrow([_pack(part) for part in _cut(window, size)])
+        # From items, because from tables Ray measures each one in a task, in processes of its own.
+        items = [{_ROW: pickle.dumps(row)} for row in window]
+        data: Any = ray.data.from_items(items, override_num_blocks=-(-len(items) // size))
         for number, stage in enumerate(stages):
             data = data.map_batches(
                 _Worker,
@@ -182,15 +199,10 @@ def _start_ledger(path: Path) -> Any:
     return actor.remote(str(path.absolute()))
 
 
-def _cut(rows: list[Row], size: int) -> Iterator[list[Row]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
-
-
 def _pack(rows: list[Row]) -> Any:
-    return pa.table({"row": pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
+    return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
 
 
 def _unpack(block: Any) -> list[Row]:
     # Rows that this run packed itself, in its own object store.
-    return [pickle.loads(packed.as_py()) for packed in block.column("row")]  # noqa: S301
+    return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301

@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -113,6 +114,16 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         failures=dict(committer.progress.failures),
         seconds=time.monotonic() - began_s,
     )
+
+
+@contextmanager
+def kept_up(engine: "str | Runner") -> "Iterator[Runner]":
+    """`engine` for several runs: what it needs is started once, by the first, and ended here."""
+    runner: Runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
+    with ExitStack() as stack:
+        if isinstance(runner, AbstractContextManager):
+            stack.enter_context(runner)
+        yield runner
 
 
 class _Unanswered:

@@ -16,8 +16,9 @@ from unreel.engine.access import Access
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
 from unreel.engine.place import Place
-from unreel.engine.run import Summary
+from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
@@ -134,40 +135,41 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     benchmark = run.benchmark()
     require_cleaned(run.entries(benchmark), run.scope)
     left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
-    if on_due is not None:
-        files = survey_rows(benchmark, run.entries(benchmark), cleaned=cleaned)
-        on_due("clips", count_due(files, run.clips, retry=retry_failed))
-    surveyed = run_stages(
-        survey_rows(benchmark, run.entries(benchmark, left_out.reject), cleaned=cleaned),
-        [SurveyStage(run.access)],
-        table=run.clips,
-        engine=engine,
-        retry_failed=retry_failed,
-        ledger=_ledger(run, "clips"),
-        pace=pace,
-        on_progress=lambda progress: on_step("clips", progress),
-        observe=lambda step, rows: observe(f"clips-{step}", rows),
-    )
-    cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
-    _keep_recipe(run, cast)
+
+    def put(
+        part: str, rows: Iterable[Row], stage: Stage, *, table: Table, retry: Collection[str]
+    ) -> Summary:
+        return run_stages(
+            rows,
+            [stage],
+            table=table,
+            engine=runner,
+            retry_failed=retry,
+            ledger=_ledger(run, part),
+            pace=pace,
+            on_progress=lambda progress: on_step(part, progress),
+            observe=lambda step, n_rows: observe(f"{part}-{step}", n_rows),
+        )
+
     again = NEVER_PUT.union(retry_failed)
-    if on_due is not None:
-        keys = ({"key": p.question.key(cast.name)} for p in run.plan() if isinstance(p, Planned))
-        on_due("answers", count_due(keys, run.answers, retry=again))
-    stage = ReviewStage(
-        cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
-    )
-    asked = run_stages(
-        left_out.sift(run.plan(), cast.name),
-        [stage],
-        table=run.answers,
-        engine=engine,
-        retry_failed=again,
-        ledger=_ledger(run, "answers"),
-        pace=pace,
-        on_progress=lambda progress: on_step("answers", progress),
-        observe=lambda step, rows: observe(f"answers-{step}", rows),
-    )
+    with kept_up(engine) as runner:
+        if on_due is not None:
+            files = survey_rows(benchmark, run.entries(benchmark), cleaned=cleaned)
+            on_due("clips", count_due(files, run.clips, retry=retry_failed))
+        clips = survey_rows(benchmark, run.entries(benchmark, left_out.reject), cleaned=cleaned)
+        survey = SurveyStage(run.access)
+        surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
+        cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
+        _keep_recipe(run, cast)
+        if on_due is not None:
+            plan = (one for one in run.plan() if isinstance(one, Planned))
+            keys = ({"key": one.question.key(cast.name)} for one in plan)
+            on_due("answers", count_due(keys, run.answers, retry=again))
+        stage = ReviewStage(
+            cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
+        )
+        questions = left_out.sift(run.plan(), cast.name)
+        asked = put("answers", questions, stage, table=run.answers, retry=again)
     return Outcome(
         reviewer=cast.name,
         clips=surveyed,

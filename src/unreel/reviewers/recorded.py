@@ -18,7 +18,7 @@ from unreel.reviewers.contract import Exhibit, Material, Sheet
 
 _FORM: Final = (
     'Write one object per line: {"question": KEY} or {"clip": NAME}, with "text", or with '
-    '"failure" and "detail"'
+    '"failure" and "detail"; "protocol" beside a clip says which instrument was answered'
 )
 
 
@@ -34,7 +34,8 @@ class Outcomes(Protocol):
 class RecordedReviewer:
     """Replays outcomes by question key, else by the clip's id or file name.
 
-    A pair goes by its question key, or by its clips' names joined with `+` in the order shown.
+    A line of a clip that names its protocol goes before one that does not. A pair goes by its question
+    key, or by its clips' names joined with `+` in the order shown.
     """
 
     name: str
@@ -128,8 +129,15 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
 
 def _handles(sheet: Sheet) -> Iterator[str]:
     yield sheet.key
-    yield "+".join(exhibit.clip for exhibit in sheet.exhibits)
-    yield "+".join(_file_name(exhibit) for exhibit in sheet.exhibits)
+    clips = "+".join(exhibit.clip for exhibit in sheet.exhibits)
+    files = "+".join(_file_name(exhibit) for exhibit in sheet.exhibits)
+    for shown in (clips, files):
+        yield _of_protocol(shown, sheet.instrument.protocol)
+    yield from (clips, files)
+
+
+def _of_protocol(clip: str, protocol: str) -> str:
+    return f"{protocol}\n{clip}"
 
 
 def _file_name(exhibit: Exhibit) -> str:
@@ -142,6 +150,8 @@ def _mark(handle: str) -> int:
 
 def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
     handle = str(row["question"] if "question" in row else row["clip"])
+    if "question" not in row and "protocol" in row:
+        handle = _of_protocol(handle, str(row["protocol"]))
     if "failure" in row:
         return handle, Failure(FailureReason(row["failure"]), str(row.get("detail", "")))
     usage = None

@@ -228,11 +228,9 @@ def test_many_calls_leave_no_descriptor_and_no_zombie(hostile: Sandbox, clip: Pa
     for task in ["echo", "exit-3", "say-garbage", "raise-media-error"] * 25:
         hostile(task, clip, {})
     assert _zygote_pid(hostile) == zygote
-    # The reply comes before the zygote has buried the last child.
-    until_s = time.monotonic() + 5
-    while descriptors(zygote) != before[1] and time.monotonic() < until_s:
-        time.sleep(0.02)
-    assert (descriptors("self"), descriptors(zygote)) == before
+    assert descriptors("self") == before[0]
+    # The zygote hangs up a moment after its report: the first call's line may be counted above.
+    assert _soon(lambda: descriptors(zygote) <= before[1])
     assert _children_of(zygote) == []
 
 

@@ -105,13 +105,16 @@ def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
 def judge(auc: Measured, *, n_least: int) -> Finding:
     """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
 
-    `n_least` counts the clips of the smaller side.
+    A model that is wrong more often than chance allows (below 0.40, chance excluded) has found what
+    tells the sides apart among some creators and not among others: that is not clean. `n_least`
+    counts the clips of the smaller side.
     """
     if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
         return Finding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE:
         return Finding.LEAKS
-    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW:
+    misled = auc.value < 1 - LEAK_FROM and auc.high < CHANCE
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not misled:
         return Finding.CLEAN
     return Finding.INCONCLUSIVE
 
