@@ -18,10 +18,10 @@ FAKE = (
 
 
 class Oracle:
-    """A chat server on loopback; `answered_s` tells when it last let its answer go."""
+    """A chat server on loopback; it knows when it was last asked, and when its answer went."""
 
     def __init__(self) -> None:
-        self.text, self.wait_s, self.answered_s = FAKE, 0.0, 0.0
+        self.text, self.wait_s, self.asked_s, self.answered_s = FAKE, 0.0, 0.0, 0.0
         self.n_pictures: list[int] = []
 
     @property
@@ -47,6 +47,7 @@ def oracle() -> Iterator[Oracle]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            state.asked_s = time.monotonic()
             data = state.reply(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
             self.send_header("content-type", "application/json")
@@ -194,6 +195,20 @@ def test_the_answer_is_on_the_screen_within_a_second(clip, oracle, stalls) -> No
         if late_s[-1] < 1:
             return
     pytest.fail(f"on the screen after {late_s} s")
+
+
+@pytest.mark.alone
+def test_the_model_has_its_question_within_a_second_and_a_half(clip, oracle, stalls) -> None:
+    command = [sys.executable, "-c", "from unreel.cli.main import main; main()"]
+    command += ["review", str(clip), "--model", oracle.model, "--protocol", "trace"]
+    took_s = []
+    for _ in range(5):
+        stalled_s, started_s = stalls.seconds(), time.monotonic()
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        took_s.append(oracle.asked_s - started_s - (stalls.seconds() - stalled_s))
+        if took_s[-1] < 1.5:
+            return
+    pytest.fail(f"asked after {took_s} s")
 
 
 @pytest.mark.parametrize(("typed", "limit_s"), [("--help", 1.5), ("recorded", 6.0)])

@@ -1,7 +1,7 @@
 """A large report: small enough to send, and quick to open."""
 
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,32 +9,25 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from report.reported import write_large_run
+from stalls import Stalls
 from unreel.report.site import write_report
 
 LIMIT_S = 3.0
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("n_answers", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_many_answers_open_within_three_seconds_of_work(
-    tmp_path: Path, request: pytest.FixtureRequest, n_answers: int
+@pytest.mark.alone
+def test_ten_thousand_answers_open_within_three_seconds(
+    tmp_path: Path, request: pytest.FixtureRequest, stalls: Stalls
 ) -> None:
-    written = write_report([write_large_run(tmp_path, n_answers=n_answers)], tmp_path / "out")
-    assert (written.n_clips, written.n_answers, written.n_media) == (n_answers, n_answers, 0)
+    written = write_report([write_large_run(tmp_path, n_answers=10_000)], tmp_path / "out")
+    assert (written.n_clips, written.n_answers, written.n_media) == (10_000, 10_000, 0)
     assert written.size_bytes < 20e6
     watched = request.getfixturevalue("watched")
-    # Ticks of the page's own thread: a busy machine makes them come later, not more of them.
-    session = watched.page.context.new_cdp_session(watched.page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    stalled_s, began_s = stalls.seconds(), time.monotonic()
     sheet = watched.open(written.page)
     sheet.locator("[data-drawn]").first.wait_for()
     sheet.locator(".clip-row").first.wait_for(state="attached")
-    assert 0 < seconds_of_work(session) < LIMIT_S
+    took_s = time.monotonic() - began_s
+    assert took_s < LIMIT_S + stalls.seconds() - stalled_s
     sheet.locator(".clip-row").nth(30).click()
     sheet.locator("#clip .answer").wait_for()
-
-
-def seconds_of_work(session: Any) -> float:
-    """What the page's thread has worked since it was opened."""
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))

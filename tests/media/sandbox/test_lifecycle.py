@@ -94,6 +94,23 @@ def test_nothing_runs_before_the_first_call_and_after_the_last(
     assert not _runs(pid)
 
 
+def test_a_woken_sandbox_is_up_before_its_first_call_and_ends_with_its_block(clip: Path) -> None:
+    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+        sandbox.wake()
+        assert _soon(lambda: sandbox._zygote is not None, seconds=30)
+        pid = _zygote_pid(sandbox)
+        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert _zygote_pid(sandbox) == pid
+    assert not _runs(pid)
+
+
+def test_a_sandbox_that_cannot_wake_says_so_at_its_first_call(clip: Path) -> None:
+    with Sandbox(tasks="nowhere:TASKS") as sandbox:
+        sandbox.wake()
+        with pytest.raises(SandboxError, match="did not start"):
+            sandbox("echo", clip, {})
+
+
 def test_a_closed_sandbox_starts_again(clip: Path, hostile: Sandbox) -> None:
     sandbox = Sandbox(tasks="hostile_tasks:TASKS")
     for _ in range(2):

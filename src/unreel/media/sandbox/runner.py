@@ -5,6 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,15 @@ class Sandbox:
             return self._run(task, file, request=request, limits=limits or self.limits)
         finally:
             os.close(file)
+
+    def wake(self) -> None:
+        """Start the zygote now and do not wait for it: the first call does, and tells what is wrong."""
+
+        def start() -> None:
+            with suppress(SandboxError):
+                self._live_zygote()
+
+        threading.Thread(target=start, daemon=True).start()
 
     def protection(self) -> Protection:
         """Which layers hold here, found out by a child that tries them."""

@@ -36,13 +36,17 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 }
 
 
+_ENCODING: Final = frozenset({"normalise", "render"})
+"""Tasks that read as the others do and then write one form, whatever they read: once is enough."""
+
+
 def warm_up(tasks: Mapping[str, Task]) -> None:
     """Run each task of `tasks` that is known here on a clip of each container, whole and damaged."""
     known = tasks.keys() & _REQUESTS.keys()
     if known:
         _import_all("av")
-    for clip in _clips() if known else ():
-        for name in known:
+    for place, clip in enumerate(_clips() if known else ()):
+        for name in known - (_ENCODING if place else set()):
             for request in _REQUESTS[name]:
                 for data in (clip, clip[: len(clip) // 2]):
                     with suppress(MediaError):
