@@ -160,6 +160,18 @@ class Evaluation:
         return _plain(self.rows(folder)), score_run(run_in(folder))
 
 
+def tell_apart(truth: object, end: object) -> str:
+    """A sentence that is empty where two results are equal, and else shows rows that differ."""
+    if truth == end:
+        return ""
+    wanted, found = (one[0] if isinstance(one, tuple) else one for one in (truth, end))
+    assert isinstance(wanted, dict)
+    assert isinstance(found, dict)
+    apart = [key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)]
+    shown = [f"{wanted.get(key)} became {found.get(key)}" for key in apart[:2]]
+    return f"the end differs from the undisturbed one in {len(apart)} rows: {'; '.join(shown)}"
+
+
 def undisturbed(trial: Trial, folder: Path) -> object:
     """The result of a run that nobody kills."""
     trial.prepare(folder)

@@ -42,6 +42,27 @@ def test_a_run_freezes_a_benchmark_and_prints_where(run, recipe, tmp_path) -> No
     assert "4 clips are the same, 0 differences" in again.stderr
 
 
+def test_a_store_is_read_and_written_as_a_folder_is(run, recipe, tmp_path, s3, monkeypatch) -> None:
+    monkeypatch.setenv("UNREEL_S3_ENDPOINT", s3.options["aws_endpoint"])
+    monkeypatch.setenv("UNREEL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.options["aws_access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.options["aws_secret_access_key"])
+    films, work = s3 / "curate" / "films", s3 / "curate" / "work"
+    for path in (tmp_path / "films").rglob("*.mp4"):
+        films.objects().put(path.relative_to(tmp_path / "films").as_posix(), path)
+    forms = ("--set", "normalise.width=48", "--set", "normalise.height=32", "--trusted")
+    here = run("curate", "run", recipe, *forms, "--out", "work")
+    assert here.returncode == 0, here.stderr
+    stored = ("--set", f'source.path="{films.uri}"', "--out", work.uri)
+    for _ in range(2):  # the second time nothing is left to do
+        there = run("curate", "run", recipe, *forms, *stored)
+        assert there.returncode == 0, there.stderr
+        assert there.stdout.strip() == f"{work.uri}/benchmark"
+    media = {path.name for path in (tmp_path / "work/benchmark").rglob("*.mp4")}
+    listed = (work / "benchmark").objects().list().collect()
+    assert {Path(one["path"]).name for one in listed if one["path"].endswith("mp4")} == media
+
+
 def test_a_step_alone_tells_what_is_left_out_and_fails_for_broken_files(
     run, recipe, tmp_path
 ) -> None:

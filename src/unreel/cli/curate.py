@@ -1,32 +1,20 @@
 """`unreel curate`: raw video to a frozen benchmark."""
 
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
-from unreel.core.settings import read_settings
+from unreel.core.registry import Lazy
 from unreel.core.trace import Category, Trace
-from unreel.curate.diff import compare
-from unreel.curate.injection.clip import inject_clip
-from unreel.curate.job import Curation, State
-from unreel.curate.job import curate as take_steps
-from unreel.curate.recipe import CATEGORIES, Recipe, check_recipe, read_recipe
-from unreel.curate.step import Workbench
-from unreel.engine.access import Access
-from unreel.engine.committer import Progress
-from unreel.engine.place import Place
-from unreel.engine.run import ALL_FAILURES, ENGINES
-from unreel.media.access import media_reader
+
+_JOB: Final = "unreel.cli.curate_job"
+_EXTRA: Final = "curate"
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_TELL_EVERY_S: Final = 2.0
 
 
 @click.group()
@@ -73,7 +61,8 @@ def run(*, as_json: bool, **given: Any) -> None:
 
     A second call does only what is not done yet, after a kill -9 too.
     """
-    _take(_open(**given), until=None, as_json=as_json)
+    take = Lazy(f"{_JOB}:take", _EXTRA).load()
+    take(given, until=None, as_json=as_json)
 
 
 @curate.command()
@@ -81,7 +70,8 @@ def run(*, as_json: bool, **given: Any) -> None:
 @job_options
 def step(*, name: str, as_json: bool, **given: Any) -> None:
     """Take the steps of RECIPE up to NAME, and no further."""
-    _take(_open(**given), until=name, as_json=as_json)
+    take = Lazy(f"{_JOB}:take", _EXTRA).load()
+    take(given, until=name, as_json=as_json)
 
 
 @curate.command()
@@ -105,15 +95,15 @@ def audit(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Tell whether the labels of BENCHMARK can be told without looking. Status 1 where they leak."""
+    audit_benchmark = Lazy(f"{_JOB}:audit_benchmark", _EXTRA).load()
     values = {
         "name": f"audit-{benchmark.name}",
         "seed": seed,
         "source": {"path": str(benchmark.absolute())},
         "audit": {"texts": texts},
     }
-    resolved = check_recipe(values | ({"normalise": {}} if normalise else {}))
-    bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
-    state = take_steps(Curation(recipe=resolved, root=Path.cwd(), bench=bench), until="audit")
+    values |= {"normalise": {}} if normalise else {}
+    state = audit_benchmark(values, out=out, engine=engine, trusted=trusted)
     if state.audit is not None:
         if as_json:
             print_json(state.audit.document)
@@ -128,7 +118,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
 @click.argument("clip", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--category",
-    type=click.Choice([category.value for category in CATEGORIES]),
+    type=click.Choice([each.value for each in Category if each is not Category.OTHER]),
     required=True,
     help="What goes wrong.",
 )
@@ -150,6 +140,10 @@ def inject(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Write CLIP with one known trace in it, and print the truth about the trace."""
+    from unreel.core.settings import read_settings
+    from unreel.media.access import media_reader
+
+    inject_clip = Lazy("unreel.curate.injection.clip:inject_clip", _EXTRA).load()
     into = out or Path(f"{clip.stem}+{category}.mp4")
     with media_reader(read_settings(), trusted=trusted) as reader:
         trace = inject_clip(
@@ -177,6 +171,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
     """Tell which clips were added, removed or changed from BEFORE to AFTER."""
+    compare = Lazy("unreel.curate.diff:compare", _EXTRA).load()
     found = compare(before, after)
     if as_json:
         print_json(found)
@@ -196,91 +191,3 @@ def diff(*, before: Path, after: Path, as_json: bool) -> None:
     if rows:
         print_table(tuple(rows[0]), rows)
     say(f"{found.n_same} clips are the same, {len(rows)} differences")
-
-
-def _open(  # noqa: PLR0913  one parameter for each option
-    *,
-    recipe: Path,
-    out: str | None,
-    changes: tuple[str, ...],
-    engine: str,
-    workers: int,
-    accept_leak: bool,
-    retry_failed: bool,
-    trusted: bool,
-) -> Curation:
-    resolved = read_recipe(recipe, changes)
-    bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
-    if engine == "ray":
-        bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
-    if retry_failed:
-        bench = replace(bench, retry_failed=ALL_FAILURES)
-    return Curation(
-        recipe=resolved, root=recipe.absolute().parent, bench=bench, accept_leak=accept_leak
-    )
-
-
-def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
-    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in recipe.name)
-    folder = out or f"curations/{name}"
-    place = Place(folder if "://" in folder else str(Path(folder).absolute()))
-    return Workbench(
-        place=place,
-        access=Access(settings=read_settings(), trusted=trusted),
-        ledgers=place.path / "ledgers" if place.is_local else Path("curations") / name,
-        engine=engine,
-        on_progress=_Meter(),
-    )
-
-
-def _take(curation: Curation, *, until: str | None, as_json: bool) -> None:
-    state = take_steps(curation, until=until)
-    if as_json:
-        print_json(_summary(curation, state))
-    else:
-        _report(curation, state)
-    sys.exit(1 if state.n_failed or _withheld(state) else 0)
-
-
-def _withheld(state: State) -> bool:
-    return "freeze" in state.steps and state.frozen is None
-
-
-def _summary(curation: Curation, state: State) -> dict[str, object]:
-    return {
-        "out": curation.bench.place.uri,
-        "steps": state.steps,
-        "clips": len(state.pieces),
-        "left_out": state.reasons,
-        "audit": state.audit and state.audit.document,
-        "frozen": state.frozen,
-    }
-
-
-def _report(curation: Curation, state: State) -> None:
-    say(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
-    for reason, n in state.reasons.items():
-        say(f"  left out: {n} {reason}")
-    say(f"{len(state.pieces)} clips")
-    if state.audit is not None:
-        say(state.audit.text)
-    if _withheld(state):
-        say("not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak")
-    if state.frozen is not None:
-        sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
-        say(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
-        click.echo(state.frozen.place)
-
-
-class _Meter:
-    """Tells how far a step is, at most once in two seconds."""
-
-    def __init__(self) -> None:
-        self._told_s = 0.0
-
-    def __call__(self, step_name: str, progress: Progress) -> None:
-        now_s = time.monotonic()
-        if now_s - self._told_s >= _TELL_EVERY_S:
-            self._told_s = now_s
-            n_failed = sum(progress.failures.values())
-            say(f"{step_name}: {progress.done} done, {n_failed} failed")

@@ -1,22 +1,13 @@
 """`unreel eval`: a reviewer over a benchmark."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unreel.cli.columns import map_option, read_mapping
-from unreel.cli.condition import read_conditions
-from unreel.cli.meter import Meter, spell_cost
-from unreel.cli.output import json_option, print_json, say, trusted_option
-from unreel.cli.scorecard import print_scores
-from unreel.core.settings import read_settings
-from unreel.engine.run import ALL_FAILURES
-from unreel.evaluate.job import Outcome, Run, evaluate
-from unreel.evaluate.recipe import resolve_recipe
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.whereabouts import find_place, local_folder, open_access
+from unreel.cli.columns import map_option
+from unreel.cli.output import json_option, trusted_option
+from unreel.core.registry import Lazy
 
 
 @click.command("eval")
@@ -84,68 +75,10 @@ from unreel.evaluate.whereabouts import find_place, local_folder, open_access
 )
 @trusted_option
 @json_option
-def eval_(  # noqa: PLR0913  one parameter for each option
-    *,
-    recipe: Path | None,
-    conditions: tuple[str, ...],
-    nframe: int | None,
-    fps: str | None,
-    mapping: tuple[str, ...],
-    out: str | None,
-    engine: str,
-    retry_failed: bool,
-    fail_on_error: float,
-    trusted: bool,
-    as_json: bool,
-    **flags: Any,
-) -> None:
+def eval_(**typed: Any) -> None:
     """Put every question about BENCHMARK to a reviewer, keep the answers, and score them.
 
     BENCHMARK is a folder or a table of clips with their truth; clips may lie at s3:// locations.
     A second call with the same --out asks only what has no answer yet, after a kill -9 too.
     """
-    flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
-    flags["mapping"] = read_mapping(mapping) or None
-    resolved = resolve_recipe(recipe, flags)
-    settings = read_settings()
-    access = open_access(settings, trusted=trusted)
-    named = out or str(Path("runs") / _slug(resolved.model, resolved.protocol, resolved.benchmark))
-    place = find_place(named, access.storage)
-    run = Run(place=place, recipe=resolved, access=access, ledgers=local_folder(place, settings))
-    with Meter() as meter:
-        outcome = evaluate(
-            run,
-            engine=engine,
-            retry_failed=ALL_FAILURES if retry_failed else (),
-            on_due=meter.expect,
-            on_step=meter.step,
-        )
-    scores = score_run(run)
-    if as_json:
-        told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": scores}
-        print_json({"run": place.uri, **told})
-    else:
-        _report(outcome, place.uri, cost_usd=meter.cost_usd)
-        print_scores(scores)
-    failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in scores)
-    asked = sum(s.scorecard.n_questions for s in scores)
-    sys.exit(1 if failed > fail_on_error * max(1, asked) else 0)
-
-
-def _report(outcome: Outcome, uri: str, *, cost_usd: float | None) -> None:
-    answers = outcome.answers
-    spent = "" if cost_usd is None else f", {spell_cost(cost_usd)} spent on them"
-    say(
-        f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
-        f"{answers.already} kept from before; run in {uri}"
-    )
-    for reason, n in {**answers.failures, **outcome.unreadable}.items():
-        say(f"  failed: {n} {reason}")
-    if outcome.n_rejected:
-        first = outcome.rejected[0]
-        say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
-
-
-def _slug(*parts: str) -> str:
-    words = [Path(part).name.partition("@")[0] for part in parts]
-    return "-".join("".join(c if c.isalnum() or c in "._" else "-" for c in w) for w in words)
+    Lazy("unreel.cli.eval_job:ask_and_score", "eval").load()(**typed)

@@ -20,12 +20,8 @@ class _Word:
 
 
 COMMANDS: Final = {
-    "eval": _Word(
-        Lazy("unreel.cli.eval:eval_", extra="eval"), "Put a benchmark's questions to a reviewer."
-    ),
-    "curate": _Word(
-        Lazy("unreel.cli.curate:curate", extra="eval"), "Turn raw video into a frozen benchmark."
-    ),
+    "eval": _Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
+    "curate": _Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
     "doctor": _Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
     "export": _Word(Lazy("unreel.cli.export:export"), "Take a benchmark or a run to another tool."),
     "frames": _Word(
@@ -35,11 +31,9 @@ COMMANDS: Final = {
     "published": _Word(
         Lazy("unreel.cli.published:published"), "Show or recalculate the papers' figures."
     ),
-    "report": _Word(
-        Lazy("unreel.cli.report:report", extra="report"), "Show runs as pages to look at."
-    ),
+    "report": _Word(Lazy("unreel.cli.report:report"), "Show runs as pages to look at."),
     "review": _Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
-    "runs": _Word(Lazy("unreel.cli.runs:runs", extra="eval"), "List the runs in a folder."),
+    "runs": _Word(Lazy("unreel.cli.runs:runs"), "List the runs in a folder."),
     "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
 }
 

@@ -1,14 +1,16 @@
 """`unreel report`: runs as a page to look at."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from unreel.cli.output import json_option, print_json, say
+from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
-from unreel.evaluate.whereabouts import open_named_run
-from unreel.report.shelf import Media
-from unreel.report.site import write_report
+
+if TYPE_CHECKING:
+    from unreel.report.shelf import Media
 
 
 @click.command()
@@ -32,13 +34,15 @@ from unreel.report.site import write_report
 )
 @json_option
 def report(
-    *, runs: tuple[str, ...], out: Path, media: Media, judge: str | None, as_json: bool
+    *, runs: tuple[str, ...], out: Path, media: "Media", judge: str | None, as_json: bool
 ) -> None:
     """Show RUNS as static pages: leaderboards, charts, and every clip with its answers.
 
     A run is the folder or s3://bucket/prefix that `unreel eval` wrote. The report opens from disk and
     from any web server. Nobody is asked.
     """
+    write_report = Lazy("unreel.report.site:write_report", "report").load()
+    open_named_run = Lazy("unreel.evaluate.whereabouts:open_named_run", "report").load()
     settings = read_settings()
     opened = [open_named_run(run, settings) for run in runs]
     written = write_report(opened, out, media=media, judge=judge)

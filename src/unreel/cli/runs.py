@@ -1,13 +1,16 @@
 """`unreel runs`: what was asked, and how far each run is."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
 from unreel.cli.output import json_option, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_settings
-from unreel.evaluate.whereabouts import find_runs, open_named_run
+
+_WHERE: Final = "unreel.evaluate.whereabouts"
 
 
 @click.command()
@@ -22,6 +25,7 @@ def runs(*, folder: str, as_json: bool) -> None:
     if "://" not in folder and not Path(folder).is_dir():
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
         raise UnreadableSourceError(folder, "no such folder", remedy)
+    find_runs = Lazy(f"{_WHERE}:find_runs", "eval").load()
     settings = read_settings()
     rows = [_row(name, settings) for name in find_runs(folder, settings)]
     if as_json:
@@ -33,7 +37,7 @@ def runs(*, folder: str, as_json: bool) -> None:
 
 
 def _row(name: str, settings: Settings) -> dict[str, object]:
-    run = open_named_run(name, settings)
+    run = Lazy(f"{_WHERE}:open_named_run", "eval").load()(name, settings)
     failures = run.answers.failures()
     return {
         "run": name,

@@ -87,6 +87,8 @@ class Workbench:
     engine: str | Runner = "local"
     retry_failed: Collection[str] = TRANSIENT
     pace: Pace | None = None
+    on_due: Callable[[str, int], None] = lambda _step, _rows: None
+    """Told how many rows a step has to do, before it does them."""
     on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
     observe: Callable[[str, int], None] = lambda _event, _rows: None
 
@@ -152,8 +154,11 @@ class Workbench:
     def _run(self, name: str, rows: Sequence[Row], stage: Stage, *, engine: str | Runner) -> None:
         table = self.table(name)
         held = _held(table, [row["key"] for row in rows])
-        if all(row["key"] in held and held[row["key"]] not in self.retry_failed for row in rows):
+        kept = {key for key, reason in held.items() if reason not in self.retry_failed}
+        due = {row["key"] for row in rows} - kept
+        if not due:
             return  # starting an engine to learn this costs seconds
+        self.on_due(name, len(due))
         self.ledgers.mkdir(parents=True, exist_ok=True)
         run_stages(
             rows,

@@ -1,0 +1,110 @@
+"""A curation as `unreel curate` runs it: opened from what was typed, taken step by step, told."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.meter import Meter
+from unreel.cli.output import print_json, say
+from unreel.core.settings import read_settings
+from unreel.curate.job import Curation, State, curate
+from unreel.curate.recipe import Recipe, check_recipe, read_recipe
+from unreel.curate.step import Workbench
+from unreel.engine.run import ALL_FAILURES, ENGINES
+from unreel.evaluate.whereabouts import find_place, local_folder, open_access
+
+
+def _open(  # noqa: PLR0913  one parameter for each option
+    *,
+    recipe: Path,
+    out: str | None,
+    changes: tuple[str, ...],
+    engine: str,
+    workers: int,
+    accept_leak: bool,
+    retry_failed: bool,
+    trusted: bool,
+) -> Curation:
+    resolved = read_recipe(recipe, changes)
+    bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
+    if engine == "ray":
+        bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
+    if retry_failed:
+        bench = replace(bench, retry_failed=ALL_FAILURES)
+    return Curation(
+        recipe=resolved, root=recipe.absolute().parent, bench=bench, accept_leak=accept_leak
+    )
+
+
+def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in recipe.name)
+    folder = out or f"curations/{name}"
+    settings = read_settings()
+    access = open_access(settings, trusted=trusted)
+    place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)
+    return Workbench(
+        place=place,
+        access=access,
+        ledgers=local_folder(place, settings) / "ledgers",
+        engine=engine,
+    )
+
+
+def audit_benchmark(
+    values: Mapping[str, Any], *, out: str | None, engine: str, trusted: bool
+) -> State:
+    """Take the steps of a recipe that only audits."""
+    recipe = check_recipe(values)
+    bench = _bench(recipe, out=out, engine=engine, trusted=trusted)
+    return _work(Curation(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
+
+
+def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
+    """Take the steps up to `until`, tell what came of them, and end the program."""
+    curation = _open(**given)
+    state = _work(curation, until=until)
+    if as_json:
+        print_json(_summary(curation, state))
+    else:
+        _report(curation, state)
+    sys.exit(1 if state.n_failed or _withheld(state) else 0)
+
+
+def _work(curation: Curation, *, until: str | None) -> State:
+    with Meter() as meter:
+        bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
+        return curate(replace(curation, bench=bench), until=until)
+
+
+def _withheld(state: State) -> bool:
+    return "freeze" in state.steps and state.frozen is None
+
+
+def _summary(curation: Curation, state: State) -> dict[str, object]:
+    return {
+        "out": curation.bench.place.uri,
+        "steps": state.steps,
+        "clips": len(state.pieces),
+        "left_out": state.reasons,
+        "audit": state.audit and state.audit.document,
+        "frozen": state.frozen,
+    }
+
+
+def _report(curation: Curation, state: State) -> None:
+    say(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
+    for reason, n in state.reasons.items():
+        say(f"  left out: {n} {reason}")
+    say(f"{len(state.pieces)} clips")
+    if state.audit is not None:
+        say(state.audit.text)
+    if _withheld(state):
+        say("not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak")
+    if state.frozen is not None:
+        sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
+        say(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
+        click.echo(state.frozen.place)
