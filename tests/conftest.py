@@ -1,6 +1,7 @@
 """Fixtures that every folder of tests may use."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,11 @@ def stalls(tmp_path: Path) -> Iterator[Stalls]:
     """By how much this machine was late, for tests that hold a time limit to account."""
     with watch_stalls(tmp_path / "stalls") as watched:
         yield watched
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C: a shell that starts the tests in the background has it ignored, by children too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
