@@ -197,6 +197,7 @@ def test_the_answer_is_on_the_screen_within_a_second(clip, oracle, stalls) -> No
     pytest.fail(f"on the screen after {late_s} s")
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_the_model_has_its_question_within_a_second_and_a_half(clip, oracle, stalls) -> None:
     command = [sys.executable, "-c", "from unreel.cli.main import main; main()"]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unreel.protocols.protocol import Mode
     from unreel.report.provenance import Provenance
 
+_FIRST_ASK_S: Final = 0.2
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -156,14 +157,13 @@ class _Desk:
         # The process that opens files warms up while this one loads the rest.
         loop = asyncio.get_running_loop()
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
-        origins = [loop.run_in_executor(None, _read_origin, file) for file in files]
         inquiry, casts = self._cast()
         if self.note:
             say(self.note)
         rows: list[dict[str, object]] = []
         async with seat(casts) as seats:
-            both = zip(files, surveys, origins, strict=True)
-            for place, (file, survey, origin) in enumerate(both, start=1):
+            both = zip(files, surveys, strict=True)
+            for place, (file, survey) in enumerate(both, start=1):
                 clip = await survey
                 if isinstance(clip, Failure):
                     self.is_complete = False
@@ -173,8 +173,11 @@ class _Desk:
                 folder = self._out
                 if folder is not None and len(files) > 1:
                     folder = folder / f"{place:03d}-{file.stem}"
-                found = await self._ask_about(clip, seats, inquiry)
-                rows.append(self._report(found, await origin, folder))
+                found = asyncio.create_task(self._ask_about(clip, seats, inquiry))
+                # The question first: reading the origin starts a process that slows it down.
+                await asyncio.wait([found], timeout=_FIRST_ASK_S)
+                origin = loop.run_in_executor(None, _read_origin, file)
+                rows.append(self._report(await found, await origin, folder))
         return rows
 
     def _cast(self) -> "tuple[Inquiry, tuple[Cast, ...]]":

@@ -19,7 +19,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, stdtrit
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -147,6 +146,11 @@ def enclose(
 
 def outer_tail(n_clusters: int, *, level: float) -> float:
     """Share of resamples to leave out on each side of an interval by `n_clusters` clips."""
+    from scipy.special import (
+        ndtr,
+        stdtrit,
+    )  # a third of a second that a single review does not need
+
     reach = -float(stdtrit(n_clusters - 1, (1 - level) / 2))
     return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * reach))
 

@@ -1,8 +1,7 @@
 """Shares of a count."""
 
 import math
-
-from scipy.special import ndtri
+from statistics import NormalDist
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -39,4 +38,4 @@ def normal_quantile(level: float) -> float:
     if not 0 < level < 1:
         msg = f"a level lies between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)
-    return float(-ndtri((1 - level) / 2))
+    return -NormalDist().inv_cdf((1 - level) / 2)
