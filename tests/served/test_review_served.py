@@ -88,6 +88,7 @@ def test_nonsense_is_shown_as_a_parse_failure_with_its_text_and_never_as_a_verdi
     )
     assert done.returncode == 1, done.stderr
     (opinion,) = json.loads(done.stdout)["clips"][0]["opinions"]
-    assert opinion["raw"], opinion
+    assert opinion["reply"]["text"], opinion
+    assert not opinion["is_readable"]
     page = (tmp_path / "out" / "evidence.html").read_text(encoding="utf-8")
     assert "no verdict" in page
