@@ -81,6 +81,7 @@ def test_what_the_budget_left_out_is_due_in_the_next_run(start, server) -> None:
 def test_the_key_is_sent_and_never_stored(start, server, monkeypatch) -> None:
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("OPENAI_COMPATIBLE_API_KEY", secret)
+    monkeypatch.setenv("UNREEL_KEY_HOSTS", f"127.0.0.1:{server.port}")
     run = start(model=server.model, limit=2)
     evaluate(run)
     assert server.keys == {f"Bearer {secret}"}

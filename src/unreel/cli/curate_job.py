@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter
 from unreel.cli.output import print_json, say
 from unreel.core.settings import read_settings
@@ -75,6 +76,8 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
 
 
 def _work(curation: Curation, *, until: str | None) -> State:
+    if curation.recipe.describe is not None:
+        tell_contacts([curation.recipe.describe.model], curation.bench.access.settings)
     with Meter() as meter:
         bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
         return curate(replace(curation, bench=bench), until=until)

@@ -6,6 +6,7 @@ from typing import Any
 
 from unreel.cli.columns import read_mapping
 from unreel.cli.condition import read_conditions
+from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
@@ -37,6 +38,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     flags["mapping"] = read_mapping(mapping) or None
     resolved = resolve_recipe(recipe, flags)
     settings = read_settings()
+    tell_contacts([resolved.model], settings)
     access = open_access(settings, trusted=trusted)
     named = out or str(Path("runs") / _slug(resolved.model, resolved.protocol, resolved.benchmark))
     place = find_place(named, access.storage)

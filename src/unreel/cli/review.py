@@ -181,6 +181,7 @@ class _Desk:
         return rows
 
     def _cast(self) -> "tuple[Inquiry, tuple[Cast, ...]]":
+        from unreel.cli.contacts import tell_contacts
         from unreel.evaluate.review import cast_models, inquire
 
         ask = self._ask
@@ -190,6 +191,7 @@ class _Desk:
 
             self.note = NOTE
             return inquiry, sample_casts()
+        tell_contacts(ask.models, self._settings)
         casts = cast_models(
             ask.models,
             inquiry,

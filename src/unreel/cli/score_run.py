@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from unreel.cli.contacts import tell_contacts
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
 from unreel.core.errors import InvalidSettingError
@@ -17,13 +18,15 @@ from unreel.protocols.protocol import Mode
 
 def score_kept(named: str, parser: Mode, *, judges: Sequence[str], sts: bool, as_json: bool) -> int:
     """Print the scorecards of the run in the folder or prefix `named`; the status of the command."""
-    run = open_named_run(named, read_settings())
+    settings = read_settings()
+    run = open_named_run(named, settings)
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
     told: dict[str, Any] = {}
     if judges:
-        builders = [build_judge(model) for model in judges]
+        tell_contacts(judges, settings)
+        builders = [build_judge(model, key_hosts=settings.key_hosts) for model in judges]
         by_judge = ExplanationJudges(builders, run.ledgers / "judge.jsonl", run.recipe.seed)
         scores = score_run(run, mode=parser, score_texts=by_judge)
         told["judges"] = [_account(judging) for judging in by_judge.judgings]

@@ -23,6 +23,8 @@ class Settings:
     media_mb: int = 512
     media_pixels: int = 7680 * 4320
     slow: int = 0
+    key_hosts: str = ""
+    """Hosts that may be sent the key for servers of one's own, with commas between."""
     s3_endpoint: str = ""
     """Address of the object store; empty for AWS itself."""
     s3_region: str = ""

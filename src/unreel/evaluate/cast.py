@@ -10,14 +10,14 @@ from unreel.core.clip import Clip, Origin
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.core.settings import read_secret
 from unreel.engine.access import Access, local_copy
 from unreel.evaluate.recipe import Recipe
 from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.access import media_reader
 from unreel.reviewers.budget import Price, read_prices
 from unreel.reviewers.contract import Material, Reviewer
-from unreel.reviewers.providers import PROVIDERS, read_address
+from unreel.reviewers.keys import Contact, contact
+from unreel.reviewers.providers import read_address
 from unreel.reviewers.roster import REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client and the learners each take a second to load
@@ -52,7 +52,7 @@ def cast_reviewer(
 ) -> Cast:
     """The reviewer that `recipe` names; fitted floors see `learn_from` now, in this process."""
     if "/" in recipe.model:
-        return _endpoint(recipe)
+        return _endpoint(recipe, contact(recipe.model, key_hosts=access.settings.key_hosts))
     if recipe.model == "recorded":
         return _recorded(recipe)
     if recipe.model in FITTED:
@@ -65,7 +65,7 @@ def _same(reviewer: Reviewer) -> Reviewer:
     return reviewer
 
 
-def _endpoint(recipe: Recipe) -> Cast:
+def _endpoint(recipe: Recipe, asked: Contact) -> Cast:
     from unreel.reviewers.endpoint import endpoint_name
 
     price = None
@@ -75,7 +75,7 @@ def _endpoint(recipe: Recipe) -> Cast:
         setting, problem = "max_cost_usd", f"no price of {recipe.model} is known"
         raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
     name = endpoint_name(recipe.model, _manner(recipe))
-    return Cast(name=name, build=partial(_open_endpoint, recipe, price), price=price)
+    return Cast(name=name, build=partial(_open_endpoint, recipe, price, asked), price=price)
 
 
 def _manner(recipe: Recipe) -> "Manner":
@@ -84,13 +84,12 @@ def _manner(recipe: Recipe) -> "Manner":
     return Manner(show=Material(recipe.show), max_tokens=recipe.max_tokens, family=recipe.family)
 
 
-def _open_endpoint(recipe: Recipe, price: Price | None) -> Reviewer:
+def _open_endpoint(recipe: Recipe, price: Price | None, asked: Contact) -> Reviewer:
     from unreel.reviewers.endpoint import EndpointReviewer, Limits
 
-    variable = PROVIDERS[read_address(recipe.model).provider].key_variable
     return EndpointReviewer(
         recipe.model,
-        api_key=None if variable is None else read_secret(variable),
+        api_key=asked.read_key(),
         manner=_manner(recipe),
         limits=Limits(
             max_connections=recipe.max_connections,

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.core.settings import read_secret
 from unreel.core.verdict import RealismVerdict, TraceVerdict
 from unreel.evaluate.judge import Agreement, Explained, Judge, Judging, agreement, judge_all
 from unreel.evaluate.scoring import Rows
@@ -18,13 +17,16 @@ from unreel.evaluate.similarity import (
 )
 from unreel.protocols.protocol import Row
 from unreel.reviewers.endpoint import EndpointReviewer
-from unreel.reviewers.providers import PROVIDERS, read_address
+from unreel.reviewers.keys import Contact, contact
 
 
-def build_judge(model: str) -> Callable[[], Judge]:
-    """A maker of the judge `provider/name`, which reads its key from the provider's variable."""
-    variable = PROVIDERS[read_address(model).provider].key_variable
-    return partial(EndpointReviewer, model, api_key=read_secret(variable) if variable else None)
+def build_judge(model: str, *, key_hosts: str) -> Callable[[], Judge]:
+    """A maker of the judge `provider/name`, with the key that may go to its server."""
+    return partial(_open_judge, model, contact(model, key_hosts=key_hosts))
+
+
+def _open_judge(model: str, asked: Contact) -> Judge:
+    return EndpointReviewer(model, api_key=asked.read_key())
 
 
 @dataclass(slots=True)

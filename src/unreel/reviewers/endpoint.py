@@ -82,6 +82,7 @@ class EndpointReviewer:
         seed: int = 0,
     ) -> None:
         address = read_address(model)
+        _check_way(address, api_key)
         self._family = family_of(address, manner.family)
         _check_abilities(self._family, manner)
         self._show = manner.show
@@ -145,6 +146,12 @@ class EndpointReviewer:
         return text.replace(self._secret, "[key]") if self._secret else text
 
 
+def _check_way(address: Address, api_key: str | None) -> None:
+    if api_key and not address.server.keeps_secrets:
+        setting, problem = "model", f"a key would travel to {address.server} in clear"
+        raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
+
+
 def _check_abilities(family: Family, manner: Manner) -> None:
     remedy = "Leave it out, or name the model's family"
     show = manner.show
@@ -168,7 +175,7 @@ def _request_fields(address: Address, family: Family, manner: Manner) -> dict[st
 
 def _open(address: Address, api_key: str | None, limits: Limits) -> Transport:
     return OpenAITransport(
-        address.base_url,
+        address,
         api_key=api_key,
         max_connections=limits.max_connections,
         cap_bytes=BODY_CAP_BYTES,

@@ -8,9 +8,22 @@ import httpx2
 import openai
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.providers import Address
 
 BODY_CAP_BYTES: Final = 2 * 1024 * 1024
 """A chat reply is a few kilobytes; what is longer is no reply."""
+_SENT_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "idempotency-key",
+        "user-agent",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +48,33 @@ class Transport(Protocol):
 
 
 class OpenAITransport:
-    """The `openai` client with its retries, redirects and ambient credentials switched off."""
+    """The `openai` client with its retries, redirects and ambient credentials switched off.
+
+    The proxy that the environment names is used, as everywhere, but never towards this machine: over
+    https it sees no more than the host, and in clear it would read all.
+    """
 
     def __init__(
-        self, base_url: str, *, api_key: str | None, max_connections: int, cap_bytes: int
+        self, address: Address, *, api_key: str | None, max_connections: int, cap_bytes: int
     ) -> None:
         self._cap_bytes = cap_bytes
+        self._api_key = api_key
+        server = address.server
         limits = httpx2.Limits(
             max_connections=max_connections, max_keepalive_connections=max_connections
         )
         self._http = httpx2.AsyncClient(
             limits=limits,
             timeout=None,  # the caller's deadline ends every request
-            event_hooks={"response": [self._cap]},
+            event_hooks={"request": [self._strip], "response": [self._cap]},
+            mounts={f"all://{server}": None} if server.is_loopback else None,
         )
-        # The client would fall back to OPENAI_* variables and send them to any host: give every
-        # credential here, or say that there is none.
         self._client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", http_client=self._http, max_retries=0
+            base_url=address.base_url,
+            api_key=api_key or "none",
+            http_client=self._http,
+            max_retries=0,
         )
-        self._headers: dict[str, str | openai.Omit] = {
-            "Accept-Encoding": "identity",  # a compressed body would grow after the cap
-            "Authorization": f"Bearer {api_key}" if api_key else openai.Omit(),
-            "OpenAI-Organization": openai.Omit(),
-            "OpenAI-Project": openai.Omit(),
-        }
 
     async def send(self, body: bytes, *, key: str) -> RawReply | Failure:
         try:
@@ -68,7 +83,7 @@ class OpenAITransport:
                 cast_to=httpx2.Response,
                 content=body,
                 options={
-                    "headers": self._headers | {"Idempotency-Key": key},
+                    "headers": {"Idempotency-Key": key},
                     "follow_redirects": False,
                 },
             )
@@ -80,6 +95,14 @@ class OpenAITransport:
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    async def _strip(self, request: httpx2.Request) -> None:
+        """Leave what a request needs: the client adds OPENAI_* variables for any host."""
+        for name in set(request.headers) - _SENT_HEADERS:
+            del request.headers[name]
+        request.headers["Accept-Encoding"] = "identity"  # or a body would grow after the cap
+        if self._api_key:
+            request.headers["Authorization"] = f"Bearer {self._api_key}"
 
     async def _cap(self, response: httpx2.Response) -> None:
         encoding = response.headers.get("content-encoding", "identity")

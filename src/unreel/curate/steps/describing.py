@@ -9,7 +9,6 @@ from typing import Any, Final
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.settings import read_secret
 from unreel.curate.piece import FACTS, LeftOut, Piece, Sifted, failed_piece
 from unreel.curate.step import Found, StepName, Subject, Workbench, to_json
 from unreel.curate.stories.cluster import cluster, embed, sample_evenly
@@ -19,7 +18,7 @@ from unreel.engine.access import Access, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.media.access import media_reader
 from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner, endpoint_name
-from unreel.reviewers.providers import PROVIDERS, read_address
+from unreel.reviewers.keys import Contact, contact
 from unreel.reviewers.retrying import Patience
 from unreel.reviewers.sentences import MiniLmEncoder
 
@@ -92,6 +91,7 @@ class DescribeStage(Stage):
     def __init__(self, telling: Telling, access: Access) -> None:
         self.resources = Resources(in_flight=telling.max_connections)
         self._telling, self._access = telling, access
+        self._asked = contact(telling.model, key_hosts=access.settings.key_hosts)
         self._open = ExitStack()
 
     def setup(self) -> None:
@@ -100,7 +100,7 @@ class DescribeStage(Stage):
         self._reader = self._open.enter_context(
             media_reader(access.settings, trusted=access.trusted)
         )
-        self._teller = _build(self._telling)
+        self._teller = _build(self._telling, self._asked)
 
     async def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
@@ -140,15 +140,15 @@ class DescribeStage(Stage):
             "resources": self.resources,
             "_telling": self._telling,
             "_access": self._access,
+            "_asked": self._asked,
         }
 
 
-def _build(telling: Telling) -> EndpointReviewer:
-    variable = PROVIDERS[read_address(telling.model).provider].key_variable
+def _build(telling: Telling, asked: Contact) -> EndpointReviewer:
     half_s = telling.deadline_s / 2
     return EndpointReviewer(
         telling.model,
-        api_key=None if variable is None else read_secret(variable),
+        api_key=asked.read_key(),
         manner=telling.manner,
         limits=Limits(
             max_connections=telling.max_connections,

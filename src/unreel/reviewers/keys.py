@@ -1,0 +1,105 @@
+"""Which key goes where: a provider's to its own server, yours to the hosts that you named.
+
+A recipe may come from a stranger, and with it the address that is asked. So an address alone never
+brings a key: the environment says which key there is, and the environment says where it may go.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import read_secret
+from unreel.reviewers.providers import (
+    HOST,
+    OWN_KEY,
+    PORT,
+    PROVIDERS,
+    Server,
+    read_address,
+    read_host,
+    read_server,
+)
+
+HOSTS_VARIABLE: Final = "UNREEL_KEY_HOSTS"
+_NAMED: Final = re.compile(rf"(?P<host>{HOST})(:(?P<port>{PORT}))?", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """Where a model is asked, and the variable whose key goes along. It never holds the key."""
+
+    name: str
+    server: Server
+    variable: str | None
+    remark: str = ""
+    """Why a key that is there stays here, or that the one which would go is not there."""
+
+    def read_key(self) -> str | None:
+        """The key for this server, from the environment of this process."""
+        return None if self.variable is None else read_secret(self.variable)
+
+    def __str__(self) -> str:
+        clear = "" if self.server.keeps_secrets else " in clear"
+        key = "without a key" if self.variable is None else f"with {self.variable}"
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"asks {self.server}{clear} as {self.name}, {key}{remark}"
+
+
+def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None) -> Contact:
+    """How `model` is asked: at which server, and with which variable's key.
+
+    `key_hosts` is the setting of that name: the hosts that may be sent `OWN_KEY`.
+
+    Raises:
+        InvalidSettingError: A key would travel where others can read it.
+    """
+    address = read_address(model)
+    server, variable = address.server, PROVIDERS[address.provider].key_variable
+    home = _home(address.provider)
+    if server != home:
+        variable = OWN_KEY if _is_named(server, key_hosts) else None
+    if variable is None:
+        remark = _kept_back(address.provider, home, environment)
+    elif server.keeps_secrets:
+        remark = "" if read_secret(variable, environment) else "which is not set here"
+    else:
+        setting, problem = "model", f"the key in {variable} would travel to {server} in clear"
+        remedy = f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}"
+        raise InvalidSettingError(setting, problem, remedy)
+    return Contact(name=address.name, server=server, variable=variable, remark=remark)
+
+
+def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[Contact, ...]:
+    """Those of `models` that a server answers for, each once."""
+    asked = (model for model in models if "/" in model)
+    return tuple(dict.fromkeys(contact(model, key_hosts=key_hosts) for model in asked))
+
+
+def _home(provider: str) -> Server | None:
+    base_url = PROVIDERS[provider].base_url
+    return None if base_url is None else read_server(base_url)
+
+
+def _kept_back(provider: str, home: Server | None, environment: Mapping[str, str] | None) -> str:
+    variable = PROVIDERS[provider].key_variable
+    if home is not None and variable is not None and read_secret(variable, environment):
+        return f"{variable} goes to {home} only"
+    if read_secret(OWN_KEY, environment):
+        return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
+    return ""
+
+
+def _is_named(server: Server, key_hosts: str) -> bool:
+    for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
+        found = _NAMED.fullmatch(entry)
+        host = None if found is None else read_host(found["host"])
+        if found is None or host is None:
+            remedy = "Write hosts as llm.example.org or 127.0.0.1:8000, with commas between"
+            raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
+        port = found["port"]
+        meant = server.uses_usual_port if port is None else server.port == int(port)
+        if host == server.host and meant:
+            return True
+    return False

@@ -1,0 +1,293 @@
+"""Whose key goes where: what an address in a stranger's recipe can and cannot obtain."""
+
+import contextlib
+import json
+import pickle
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.answer import Reply
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import Sheet
+from unreel.reviewers.endpoint import EndpointReviewer, Limits
+from unreel.reviewers.keys import contact, contacts
+from unreel.reviewers.kit import run
+from unreel.reviewers.providers import PROVIDERS, read_address
+from unreel.reviewers.retrying import Patience
+
+SECRET = "sk-4f0c9e-never-shown"
+KEYS = {p.key_variable: f"{SECRET}-{name}" for name, p in PROVIDERS.items() if p.key_variable}
+QUICK = Limits(patience=Patience(deadline_s=1, attempt_s=0.5, backoff_s=0.02, outage_s=0.2))
+MakeSheet = Callable[..., Sheet]
+
+ELSEWHERE = [
+    "openai/gpt-5@http://203.0.113.7/v1",
+    "openai/gpt-5@https://203.0.113.7/v1",
+    "openai/gpt-5@http://api.openai.com/v1",
+    "openai/gpt-5@https://api.openai.com.evil.example/v1",
+    "openai/gpt-5@https://api.openai.com./v1",
+    "openai/gpt-5@https://api.openai.com:8443/v1",
+    "openai/gpt-5@https://api-openai.com/v1",
+    "openai/gpt-5@https://xn--pi-6kc.openai.com/v1",
+    "openai/gpt-5@https://evil.example/api.openai.com/v1",
+    "openai/gpt-5@https://evil.example/https://api.openai.com/v1",
+    "openai/gpt-5@http://127.0.0.1:9/v1",
+    "openai/gpt-5@http://localhost:9/v1",
+    "openai/gpt-5@http://localhost.evil.example/v1",
+    "openai/gpt-5@https://openrouter.ai/api/v1",
+    "google/gemini-3-pro@https://api.openai.com/v1",
+    "openrouter/x@https://evil.example/v1",
+    "together/x@https://evil.example/v1",
+    "dashscope/x@https://evil.example/v1",
+    "vllm/tiny@http://127.0.0.1:8001/v1",
+    "vllm/tiny@http://127.0.0.2:8000/v1",
+    "vllm/tiny@https://evil.example:8000/v1",
+    "sglang/tiny@https://evil.example/v1",
+    "compatible/tiny@https://evil.example/v1",
+    "compatible/tiny@http://127.0.0.1:8000/v1",
+    "compatible/tiny@http://[::1]:8000/v1",
+]
+UNREADABLE = [
+    "https://api.openai.com@evil.example/v1",
+    "https://api.openai.com:x@evil.example/v1",
+    "https://api.openai.com\\@evil.example/v1",
+    "https://api.openai.com\\.evil.example/v1",
+    "https://api.openai.com#@evil.example/v1",
+    "https://api.openai.com#.evil.example/v1",
+    "https://api.openai.com?.evil.example/v1",
+    "https://api.openai.com%2eevil.example/v1",
+    "https://api.openai.com%00.evil.example/v1",
+    "https://api.openai.com\t.evil.example/v1",
+    "https://api.openai.com\n/v1",
+    "https://api\u3002openai\u3002com/v1",
+    "https://\u0430pi.openai.com/v1",
+    "https://api.openai.com:443:1/v1",
+    "https://api.openai.com:99999/v1",
+    "https://api.openai.com:0/v1",
+    "https://api.openai.com:/v1",
+    "https://[::1/v1",
+    "https://[::1]evil.example/v1",
+    "https://[::ffff:1.2.3.4.5]/v1",
+    "https://[::1%25lo]/v1",
+    "https:///api.openai.com/v1",
+    "https:api.openai.com/v1",
+    "https://.api.openai.com/v1",
+    "ftp://api.openai.com/v1",
+    "//api.openai.com/v1",
+]
+
+
+@pytest.mark.parametrize("model", ELSEWHERE)
+def test_an_address_in_a_recipe_obtains_no_key(model: str) -> None:
+    asked = contact(model, key_hosts="", environment=KEYS)
+    assert asked.variable is None
+    assert asked.read_key() is None
+    assert "without a key (" in str(asked)
+    assert "goes" in asked.remark
+
+
+@pytest.mark.parametrize("url", UNREADABLE)
+def test_an_address_that_readers_could_differ_about_is_refused(url: str) -> None:
+    with pytest.raises(InvalidSettingError) as caught:
+        read_address(f"openai/gpt-5@{url}")
+    assert "evil" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "host"),
+    [
+        ("openai/gpt-5", "OPENAI_API_KEY", "api.openai.com"),
+        ("openai/gpt-5@https://API.openai.com:443/v1", "OPENAI_API_KEY", "api.openai.com"),
+        ("openrouter/openai/gpt-5.1", "OPENROUTER_API_KEY", "openrouter.ai"),
+        ("google/gemini-3-pro", "GEMINI_API_KEY", "generativelanguage.googleapis.com"),
+        ("together/x", "TOGETHER_API_KEY", "api.together.xyz"),
+        ("dashscope/x", "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
+        ("vllm/tiny", "VLLM_API_KEY", "127.0.0.1:8000"),
+    ],
+)
+def test_a_providers_key_goes_to_its_own_server(model: str, variable: str, host: str) -> None:
+    asked = contact(model, key_hosts="evil.example", environment=KEYS)
+    assert str(asked) == f"asks {host} as {read_address(model).name}, with {variable}"
+
+
+@pytest.mark.parametrize(
+    ("url", "key_hosts"),
+    [
+        ("https://llm.example.org/v1", "llm.example.org"),
+        ("https://LLM.example.org/v1", " other.example , llm.EXAMPLE.org"),
+        ("https://llm.example.org:8443/v1", "llm.example.org:8443"),
+        ("http://127.0.0.1:8009/v1", "127.0.0.1:8009"),
+        ("http://127.8.8.8:8000/v1", "127.8.8.8:8000"),
+        ("http://localhost/v1", "localhost"),
+        ("http://[::1]:8000/v1", "[0:0:0:0:0:0:0:1]:8000"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "vllm", "sglang", "compatible"])
+def test_a_host_that_the_user_named_gets_the_key_for_it_and_no_other(
+    provider: str, url: str, key_hosts: str
+) -> None:
+    asked = contact(f"{provider}/tiny@{url}", key_hosts=key_hosts, environment=KEYS)
+    assert asked.variable == "OPENAI_COMPATIBLE_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("url", "key_hosts"),
+    [
+        ("https://evil.example/v1", "example"),
+        ("https://llm.example.org.evil.example/v1", "llm.example.org"),
+        ("https://a.llm.example.org/v1", "llm.example.org"),
+        ("https://llm.example.org:8443/v1", "llm.example.org"),
+        ("http://llm.example.org:8443/v1", "llm.example.org"),
+        ("http://127.0.0.1:9/v1", "127.0.0.1"),
+        ("http://127.0.0.1:9/v1", "127.0.0.1:8000"),
+        ("http://127.0.0.1:9/v1", "localhost:9"),
+    ],
+)
+def test_a_named_host_is_that_host_and_port_alone(url: str, key_hosts: str) -> None:
+    assert contact(f"compatible/tiny@{url}", key_hosts=key_hosts).variable is None
+
+
+@pytest.mark.parametrize(
+    "entry", ["*", "*.example.org", "https://llm.example.org", "a b", "me@host", "[::1", "host:x"]
+)
+def test_a_setting_that_names_no_host_is_refused(entry: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"UNREEL_KEY_HOSTS: .* Write hosts as"):
+        contact("compatible/tiny@https://llm.example.org/v1", key_hosts=f"a.example,{entry}")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "llm.example.org",
+        "192.168.0.7",
+        "0.0.0.0",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "0177.0.0.1",
+        "localhost.",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "[::ffff:127.0.0.1]",
+        "[::]",
+    ],
+)
+def test_a_key_travels_in_clear_to_this_machine_only(host: str) -> None:
+    model = f"compatible/tiny@http://{host}:8000/v1"
+    with pytest.raises(InvalidSettingError, match=r"in clear.*Write https://, tunnel it"):
+        contact(model, key_hosts=f"{host}:8000")
+    with pytest.raises(InvalidSettingError, match=r"in clear.*Write https://"):
+        EndpointReviewer(model, api_key=SECRET)
+    asked = contact(model, key_hosts="")
+    assert " in clear as compatible/tiny, without a key" in str(asked)
+
+
+def test_each_server_is_told_once_and_floors_have_none() -> None:
+    models = ["coin", "openai/gpt-5", "openai/gpt-5", "vllm/tiny", "recorded"]
+    found = contacts(models, key_hosts="")
+    assert [one.server.host for one in found] == ["api.openai.com", "127.0.0.1"]
+
+
+def test_a_contact_never_holds_the_key() -> None:
+    asked = contact("openai/gpt-5", key_hosts="", environment=KEYS)
+    assert SECRET not in repr(asked) + str(asked) + repr(pickle.dumps(asked))
+    assert str(contact("openai/gpt-5", key_hosts="", environment={})).endswith(
+        "with OPENAI_API_KEY (which is not set here)"
+    )
+
+
+@given(
+    st.from_regex(r"https?://[\[\]0-9a-zA-Z:@%/.\\#?_-]{1,30}", fullmatch=True)
+    | st.builds(
+        "https://{}{}{}".format,
+        st.sampled_from(["api.openai.com", "127.0.0.1", "[::1]", "localhost", "127.1"]),
+        st.sampled_from(["", ":443", ":1", ".", "%2e", "@", "\\", "#", "?", "/", "-", "_", "]"]),
+        st.text("ab.:/@#?%", max_size=8),
+    )
+)
+def test_the_client_goes_to_the_server_that_was_read(url: str) -> None:
+    with contextlib.suppress(InvalidSettingError):
+        server = read_address(f"openai/x@{url}").server
+        sent = httpx2.URL(url)
+        port = sent.port or {"http": 80, "https": 443}[sent.scheme]
+        assert (sent.scheme, sent.host, port) == (server.scheme, server.host, server.port)
+        assert not sent.userinfo
+
+
+def ask(model: str, sheet: Sheet, key: str | None = None) -> Reply | Failure:
+    reviewer = EndpointReviewer(model, api_key=key, limits=QUICK)
+
+    async def work() -> list[Reply | Failure]:
+        return [await reviewer.answer(sheet)]
+
+    [outcome] = run(reviewer, work)
+    return outcome
+
+
+def test_no_header_of_the_environment_reaches_a_server(
+    fault_run: Any, make_sheet: MakeSheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/elsewhere")
+    monkeypatch.setenv(
+        "OPENAI_CUSTOM_HEADERS", f"api-key: {SECRET}\nAuthorization: {SECRET}\nCookie: {SECRET}"
+    )
+    for name in KEYS:
+        monkeypatch.setenv(name, SECRET)
+    for key in (None, "sk-given"):
+        run_ = fault_run("500", 0)
+        assert isinstance(ask(run_.model, make_sheet(), key), Reply)
+        headers = run_.stats()["headers"]
+        assert SECRET not in json.dumps(headers)
+        assert headers.get("authorization") == (f"Bearer {key}" if key else None)
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """A proxy that the environment names: it writes down what it is sent and hangs up."""
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    visitor, _ = listener.accept()
+                    with visitor:
+                        seen.append(visitor.recv(65536))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, address)
+            monkeypatch.setenv(name.upper(), address)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield seen
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(timeout=10)
+
+
+def test_a_proxy_is_never_on_the_way_to_this_machine(
+    fault_run: Any, make_sheet: MakeSheet, proxy: list[bytes]
+) -> None:
+    assert isinstance(ask(fault_run("500", 0).model, make_sheet(), SECRET), Reply)
+    assert isinstance(ask("vllm/tiny@http://[::1]:9/v1", make_sheet(), SECRET), Failure)
+    assert isinstance(ask("vllm/tiny@http://localhost:9/v1", make_sheet(), SECRET), Failure)
+    assert proxy == []
+
+
+def test_a_proxy_learns_the_host_over_https_and_not_the_key(
+    make_sheet: MakeSheet, proxy: list[bytes]
+) -> None:
+    assert isinstance(ask("openai/gpt-5@https://nobody.invalid/v1", make_sheet(), SECRET), Failure)
+    assert proxy, "no proxy was used, so nothing was proved"
+    assert all(asked.startswith(b"CONNECT nobody.invalid:443 ") for asked in proxy)
+    assert SECRET.encode() not in b"".join(proxy)
