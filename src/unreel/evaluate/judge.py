@@ -17,7 +17,7 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.verdict import Unparsed
 from unreel.protocols.text import after_thinking
-from unreel.protocols.trace.judge import judge_prompt, parse_judge
+from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
 from unreel.reviewers.budget import Ledger
 from unreel.stats.agreement import cohen_kappa
 
@@ -247,13 +247,14 @@ def _judged(
 
 def _unasked(pair: Explained) -> str:
     """Why no judge is needed; empty when one is."""
-    if not pair.truth.strip():
+    if not as_shown(pair.truth).strip():
         return NO_TRUTH
-    return "" if pair.predicted.strip() else NO_PREDICTION
+    return "" if as_shown(pair.predicted).strip() else NO_PREDICTION
 
 
 def _key(judge: str, pair: Explained) -> str:
-    return digest("judge", judge, PROMPT_VERSION, pair.truth, pair.predicted)
+    texts = as_shown(pair.truth), as_shown(pair.predicted)
+    return digest("judge", judge, PROMPT_VERSION, *texts)
 
 
 def _add(usages: Iterable[Usage | None]) -> Usage | None:

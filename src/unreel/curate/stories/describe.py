@@ -16,6 +16,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument, Question
 from unreel.media.reader import MediaReader
+from unreel.protocols.framing import on_one_line
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.protocols.showing import LONGEST_SIDE
 from unreel.protocols.text import after_thinking
@@ -100,7 +101,7 @@ async def describe(clip: Described, teller: Teller, *, reader: MediaReader) -> S
     )
     if isinstance(reply, Failure):
         return reply
-    text = " ".join(after_thinking(reply.text).split())
+    text = " ".join(on_one_line(after_thinking(reply.text)).split())
     if not text:
         return Failure(FailureReason.EMPTY_REPLY, "the model told no story")
     return Story(text, teller.name)

@@ -1,8 +1,10 @@
 """The judge of explanations: its prompt, and the three scores that it may give."""
 
+import re
 from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.framing import on_one_line
 from unreel.protocols.protocol import Prompt
 from unreel.protocols.text import unparsed
 from unreel.protocols.trace.prompts import SOURCE
@@ -32,12 +34,23 @@ EXAMPLES: Final = (
 """The paper's three examples: truth, prediction, score."""
 
 _SCORES: Final = {"0": 0.0, "0.5": 0.5, "1": 1.0}
+_LABEL: Final = re.compile(
+    r"(ground[\s_-]*truth|predict(?:ion|ed)|(?:score|answer)(?=(?:\s*:)+\s*[01]))(?:\s*:)+",
+    re.IGNORECASE,
+)
+"""Labels of a pair; a score of a match, as in `score: 3-2`, is none."""
 
 
 def judge_prompt(truth: str, predicted: str) -> str:
-    """The judge's prompt with its three examples, then the pair to rate."""
+    """The judge's prompt with its three examples, then the pair to rate, each text on its line."""
     shown = [_case(*example) for example in EXAMPLES]
-    return "\n\n".join([JUDGE.text, *shown, _case(truth, predicted, "")]).rstrip()
+    asked = _case(as_shown(truth), as_shown(predicted), "")
+    return "\n\n".join([JUDGE.text, *shown, asked]).rstrip()
+
+
+def as_shown(text: str) -> str:
+    """An explanation as the judge sees it: on one line, and without the labels of a pair in it."""
+    return _LABEL.sub(r"\1", on_one_line(text))
 
 
 def parse_judge(text: str) -> float | Unparsed:
