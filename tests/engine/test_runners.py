@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,42 @@ class Ask(Stage):
         if row["key"].endswith("8"):
             return {"key": "another"}
         return row | {"text": row["_frames"][0], "latency_us": 5 if row["key"] < "0010" else None}
+
+
+UNHELD = {
+    "01": {"input_tokens": 2**63},
+    "02": {"input_tokens": -(10**400)},
+    "03": {"input_tokens": True},
+    "04": {"latency_us": float("nan")},
+    "05": {"latency_us": "5"},
+    "06": {"cost_usd": 10**400},
+    "07": {"cost_usd": Decimal("1e999")},
+    "08": {"text": "half \ud800"},
+    "09": {"text": b"\xff"},
+    "10": {"text": 5},
+    "11": {"text": ["a"], "notes": {"a": 1}, "output_tokens": 7},
+    "12": {"failure_reason": "unheard-of"},
+    "13": {"failure_reason": 5},
+}
+"""What a table of answers cannot hold, by the end of a key."""
+HELD = {
+    "14": {"text": "nul \0 and \u2028 and \U0010ffff"},
+    "15": {"text": "x" * 5_000_000},
+    "16": {"input_tokens": 2**63 - 1, "cost_usd": float("inf")},
+    "17": {"attempt": 7},
+    "18": {"attempt": None},
+    "19": {"failure_reason": "refused", "failure_detail": "no \udcff"},
+}
+
+
+class Hostile(Stage):
+    """Gives rows that no table can hold, among others."""
+
+    resources = Resources(cpus=0, in_flight=8)
+
+    async def __call__(self, row: Row) -> Row:
+        end = row["key"][-2:]
+        return row | {"reviewer": "r", "text": "fine"} | (UNHELD | HELD).get(end, {})
 
 
 class Deadly(Stage):
@@ -133,6 +170,34 @@ class RunnerKit:
         assert dict(retried.failures) == {"no-video": 2}
         attempts = Counter(row["attempt"] for row in table.rows())
         assert attempts == {1: 18, 2: 2}
+
+    def test_a_row_that_the_table_cannot_hold_is_a_failure_and_the_others_stay(
+        self, runner: Runner, table: Table
+    ) -> None:
+        asked = questions(40)
+        for attempt in (1, 2):
+            summary = run(
+                asked, [Hostile()], table=table, engine=runner, retry_failed=["stage-failed"]
+            )
+            rows = {row["key"]: row for row in table.rows()}
+            assert len(rows) == table.count() == 40
+            unheld = [rows[f"00{end}"] for end in UNHELD]
+            assert {row["failure_reason"] for row in unheld} == {"stage-failed"}
+            assert {row["attempt"] for row in unheld} == {attempt}
+        assert dict(summary.failures) == {"stage-failed": len(UNHELD)}
+        detail = "the table of answers cannot hold its input_tokens (int)"
+        assert rows["0001"]["failure_detail"] == detail
+        assert (rows["0001"]["reviewer"], rows["0001"]["text"]) == ("r", "fine")
+        assert rows["0011"]["failure_detail"].endswith("its text (list), notes (dict)")
+        assert rows["0011"]["output_tokens"] == 7
+        assert "unheard-of" in rows["0012"]["failure_detail"]
+        assert rows["0014"]["text"] == HELD["14"]["text"]
+        assert len(rows["0015"]["text"]) == 5_000_000
+        assert rows["0016"]["input_tokens"] == 2**63 - 1
+        assert (rows["0017"]["attempt"], rows["0018"]["attempt"]) == (1, 1)
+        assert rows["0019"]["failure_reason"] == "refused"
+        assert rows["0019"]["failure_detail"] == "no \\udcff"
+        assert [row["text"] for key, row in rows.items() if key > "0019"] == ["fine"] * 20
 
     def test_no_more_rows_are_in_a_stage_than_it_allows(
         self, runner: Runner, table: Table, tmp_path: Path

@@ -71,6 +71,25 @@ def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: Table) -> No
     assert table.count() == 0
 
 
+def test_rows_too_large_for_one_batch_are_committed_in_several(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unreel.engine.kind._LARGEST_BATCH", 10_000)
+    rows = [{"key": f"{n:03d}", "text": "x" * (4_000 if n % 10 else 20_000)} for n in range(40)]
+    commit(table, rows)
+    assert {row["key"] for row in table.rows()} == {row["key"] for row in rows}
+    assert table.failures() == Counter({"stage-failed": 4})
+    (row,) = table.get(["010"])
+    assert row["failure_detail"] == "the table of answers cannot hold its text (str)"
+
+
+def test_a_row_without_a_key_that_can_be_held_ends_the_run_with_words(table: Table) -> None:
+    for key in ("\ud800", None, 5):
+        with pytest.raises(InvalidValueError, match="does not fit the columns of answers"):
+            commit(table, [{"key": key, "text": "x"}])
+    assert table.count() == 0
+
+
 def test_held_tells_answers_from_failures_and_leaves_out_the_rest(table: Table) -> None:
     commit(table, [*answers("a", "it's"), {"key": "b", "failure_reason": "refused"}])
     held = table.held(["a", "it's", "b", "c"])

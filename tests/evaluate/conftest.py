@@ -17,6 +17,7 @@ class Server:
 
     text: str = "<answer>0</answer>"
     status: int = 200
+    prompt_tokens: int = 100
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     port: int = 0
@@ -49,7 +50,11 @@ def server() -> Iterator[Server]:
                         "message": {"role": "assistant", "content": state.text},
                     }
                 ],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+                "usage": {
+                    "prompt_tokens": state.prompt_tokens,
+                    "completion_tokens": 10,
+                    "total_tokens": 110,
+                },
             }
             data = json.dumps(
                 reply if state.status == 200 else {"error": {"message": "no"}}

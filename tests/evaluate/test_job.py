@@ -71,6 +71,13 @@ def test_failures_are_asked_again_only_on_demand(start, server) -> None:
     assert len(rows_of(run)) == 8
 
 
+def test_a_count_of_tokens_that_cannot_be_costs_no_answer(start, server) -> None:
+    server.prompt_tokens = 2**63
+    run = start(model=server.model)
+    assert evaluate(run).answers.done == 8
+    assert {row["input_tokens"] for row in rows_of(run).values()} == {None}
+
+
 def test_what_the_budget_left_out_is_due_in_the_next_run(start, server) -> None:
     spent = evaluate(start(model=server.model, max_requests=3)).answers
     assert (spent.done, dict(spent.failures)) == (3, {"budget-spent": 5})

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,9 +15,16 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.space import declare_space
 from unreel.reviewers.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
+from unreel.reviewers.budget import Budget, Price
 from unreel.reviewers.families import FAMILIES, family, find_family
 from unreel.reviewers.pacing import FIRST_LIMIT, Pace, Signal
-from unreel.reviewers.reading import Setback, read_raw, read_retry_after
+from unreel.reviewers.reading import (
+    LONGEST_WAIT_S,
+    MOST_TOKENS,
+    Setback,
+    read_raw,
+    read_retry_after,
+)
 from unreel.reviewers.retrying import RESERVE, SAVINGS, Patience, RetryBudget, backoff_s
 from unreel.reviewers.transport import RawReply
 
@@ -260,6 +268,60 @@ def test_a_reply_with_odd_token_counts_keeps_its_text() -> None:
     assert read_raw(RawReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
 
 
+ODD_NUMBERS = [
+    *("-1", "9223372036854775808", "1" + "0" * 4000, "1.5", "1e3", "1e999", "-1e999", "NaN"),
+    *("Infinity", "true", '"5"', "null", "[5]", '{"a": 5}', "1000000001"),
+]
+
+
+@pytest.mark.parametrize("number", ODD_NUMBERS, ids=lambda text: text[:20])
+@pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
+def test_a_number_that_counts_nothing_is_unknown_and_the_reply_stays(
+    field: str, number: str
+) -> None:
+    told = {"prompt_tokens": "5", "completion_tokens": "5"} | {field: number}
+    usage = ", ".join(f'"{name}": {value}' for name, value in told.items())
+    body = (
+        completion(content="REAL")[:-1] + f', "created": {number}, "usage": {{{usage}}}}}'.encode()
+    )
+    assert read_raw(RawReply(200, body), now=NOW) == Reply(text="REAL")
+
+
+@pytest.mark.parametrize("number", [*ODD_NUMBERS, "1" + "0" * 5000], ids=lambda text: text[:20])
+def test_an_odd_number_anywhere_costs_no_more_than_the_answer(number: str) -> None:
+    for body in (
+        f'{{"choices": {number}}}',
+        f'{{"choices": [{number}]}}',
+        f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {number}}}]}}',
+        f'{{"error": {{"code": {number}, "message": {number}}}}}',
+    ):
+        outcome = read_raw(RawReply(200, body.encode()), now=NOW)
+        assert isinstance(outcome, Setback)
+        assert len(outcome.failure.detail) < 300
+
+
+def test_words_of_a_server_in_a_failure_can_be_stored() -> None:
+    deep = "[" * 900 + "]" * 900
+    for ending in ('"\\ud800"', '"a\\u0000\\nb"', f'"{"x" * 100_000}"', deep):
+        body = f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {ending}}}]}}'
+        outcome = read_raw(RawReply(200, body.encode()), now=NOW)
+        assert isinstance(outcome, Setback)
+        outcome.failure.detail.encode()
+        assert len(outcome.failure.detail) < 300
+
+
+def test_the_dearest_answers_can_be_added_up() -> None:
+    dear = Decimal(10**6)
+    budget = Budget(
+        max_cost_usd=Decimal(10) ** 30,
+        price=Price(input_usd_per_million=dear, output_usd_per_million=dear),
+    )
+    for _ in range(1000):
+        assert budget.reserve() is None
+        budget.settle(Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS), answered=True)
+    assert budget.ledger().cost_usd == 2 * 1000 * MOST_TOKENS
+
+
 def test_a_refusal_still_counts_its_tokens() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 1}
     body = json.loads(completion(content=None, refusal="No.")) | {"usage": usage}
@@ -279,6 +341,12 @@ def test_a_refusal_still_counts_its_tokens() -> None:
         ("soon", 0),
         ("Sun, 01 Nov 2026 12:01:00 GMT", 60),
         ("Sun, 01 Nov 2026 11:00:00 GMT", 0),
+        ("1e308", LONGEST_WAIT_S),
+        ("9" * 5000, 0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_WAIT_S),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 0),
+        ("Mon, 01 Jan 2026 99999999999999999:00:00 GMT", 0),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999", 0),
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(header: str | None, wait_s: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final
 
+from unreel.core.errors import InvalidValueError
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.stage import Row, stored
@@ -150,11 +151,20 @@ class Committer:
         again = [row for row in rows if row.get("attempt", 1) > 1]
         for part, write in ((new, self._writer.append), (again, self._writer.replace)):
             if part:
-                write(part)
-                self._report(part)
+                self._write(part, write)
         if self._commits % COMPACT_EVERY == COMPACT_EVERY - 1:
             self._writer.compact()
         self._commits += 1
+
+    def _write(self, rows: list[Row], write: Callable[[Sequence[Row]], None]) -> None:
+        try:
+            write(rows)
+        except InvalidValueError:  # nothing is written before all rows fit
+            for portion in self._table.kind.portions(rows):
+                write(portion)
+                self._report(portion)
+        else:
+            self._report(rows)
 
     def _report(self, rows: list[Row]) -> None:
         reasons = [row["failure_reason"] for row in rows if row.get("failure_reason")]

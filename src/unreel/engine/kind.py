@@ -7,7 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.stage import Row
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.stage import DETAIL_CHARACTERS, Row, failed, has_failed
 
 _EVERY_TABLE: Final = (
     pa.field("key", pa.string(), nullable=False),
@@ -16,6 +17,8 @@ _EVERY_TABLE: Final = (
     pa.field("failure_reason", pa.string()),
     pa.field("failure_detail", pa.string()),
 )
+_LARGEST_BATCH: Final = 1 << 28
+"""Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +49,60 @@ class TableKind:
         """The rows as Arrow; a column that no field names is refused.
 
         Raises:
-            InvalidValueError: A row holds an unknown column or a value that its column cannot hold.
+            InvalidValueError: A row holds an unknown column or a value that its column cannot hold,
+                or all of them are too large for one batch.
         """
-        schema = self.schema
-        unknown = {name for row in rows for name in row} - set(schema.names)
+        self._require_known_columns(rows)
+        whole = [{"attempt": 1} | row | {"row_version": self.version} for row in rows]
+        try:
+            return _to_arrow(whole, self.schema)
+        except Exception as error:  # a value may do anything to its reader
+            msg = f"a row does not fit the columns of {self.name}: {error}. Mend the stage"
+            raise InvalidValueError(msg) from error
+
+    def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
+        """The rows in portions that a batch can hold, in order; a row that none can hold is a failure.
+
+        Of such a row every value stays that its column can hold. A row that has failed before keeps
+        its reason.
+
+        Raises:
+            InvalidValueError: A row holds an unknown column: no row of its stage would fit.
+        """
+        self._require_known_columns(rows)
+        return self._split([row if self._holds([row]) else self._give_up(row) for row in rows])
+
+    def _split(self, rows: list[Row]) -> list[list[Row]]:
+        if len(rows) == 1 or self._holds(rows):
+            return [rows]
+        middle = len(rows) // 2
+        return self._split(rows[:middle]) + self._split(rows[middle:])
+
+    def _give_up(self, row: Row) -> Row:
+        bare = {name: row[name] for name in ("key", "attempt") if name in row}
+        kept = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
+        if has_failed(kept):
+            detail = _spell(str(row.get("failure_detail")))
+            return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
+        lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
+        detail = f"the table of {self.name} cannot hold its {lost}"
+        return failed(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
+
+    def _holds(self, rows: Sequence[Row]) -> bool:
+        try:
+            self.batch(rows)
+        except InvalidValueError:
+            return False
+        return True
+
+    def _require_known_columns(self, rows: Sequence[Row]) -> None:
+        unknown = {name for row in rows for name in row} - set(self.schema.names)
         if unknown:
             msg = (
                 f"no column of {self.name} is named {', '.join(sorted(unknown))}. Add it to the "
                 "table's kind, or begin its name with _ when it need not be stored"
             )
             raise InvalidValueError(msg)
-        whole = [{"attempt": 1} | row | {"row_version": self.version} for row in rows]
-        try:
-            return pa.RecordBatch.from_pylist(whole, schema=schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            msg = f"a row does not fit the columns of {self.name}: {error}. Mend the stage"
-            raise InvalidValueError(msg) from error
 
     def upgrade(self, row: Row) -> Row:
         """Bring a stored row to this release's version, one step at a time."""
@@ -73,6 +114,26 @@ class TableKind:
             row = self.upgrades[version](row)
             version += 1
         return row | {"row_version": version}
+
+
+def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
+    if sum(map(_size, rows)) > _LARGEST_BATCH:
+        msg = f"its texts are longer than {_LARGEST_BATCH} characters"
+        raise ValueError(msg)
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    empty = [one.name for one in schema if not one.nullable and batch.column(one.name).null_count]
+    if empty:
+        msg = f"it has no {', '.join(empty)}"
+        raise ValueError(msg)
+    return batch
+
+
+def _size(row: Row) -> int:
+    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+
+
+def _spell(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 ANSWERS: Final = TableKind(

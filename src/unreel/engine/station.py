@@ -75,9 +75,12 @@ class Station:
                 name = type(self._stage).__name__
                 detail = f"{name} must return a dict with the key it was given; it did not"
                 return failed(row, Failure(FailureReason.STAGE_FAILED, detail))
+            # Whether a row is new or takes the place of another is not for a stage to say.
+            if "attempt" in row:
+                done = done | {"attempt": row["attempt"]}
+            return failed(done, _stated(done)) if has_failed(done) else done
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             return failed(row, failure_of(error))
-        return failed(done, _stated(done)) if has_failed(done) else done
 
     async def _call(self, row: Row) -> Any:
         if self._threads is None:

@@ -15,7 +15,7 @@ from unreel.reviewers.budget import Budget
 from unreel.reviewers.pacing import Pace, Signal
 from unreel.reviewers.reading import Setback, read_raw
 from unreel.reviewers.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
-from unreel.reviewers.transport import Transport
+from unreel.reviewers.transport import RawReply, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ class Asker:
             )
         if isinstance(raw, Failure):
             return Setback(failure=raw)
-        outcome = read_raw(raw, now=datetime.now(UTC))
+        outcome = _read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
         return outcome
@@ -194,6 +194,14 @@ class Asker:
 class _Ticket:
     number: int
     gate: Go
+
+
+def _read(raw: RawReply) -> Reply | Setback:
+    try:
+        return read_raw(raw, now=datetime.now(UTC))
+    except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
+        detail = f"the reply cannot be read ({type(error).__name__})"
+        return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
 def _blames_server(failure: Failure) -> bool:

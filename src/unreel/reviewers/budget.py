@@ -13,6 +13,8 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 
 MILLION: Final = 1_000_000
+_DEAREST_USD: Final = 1_000_000
+"""For a million tokens. Together with a bound on tokens it keeps every sum exact."""
 _FIELDS: Final = ("input_usd_per_million", "output_usd_per_million")
 _FORM: Final = (
     f'Write one table per model: [models."openai/gpt-5"] with {_FIELDS[0]} and {_FIELDS[1]}'
@@ -59,7 +61,7 @@ def _read_price(path: Path, name: str, entry: Any) -> Price:
 def _is_amount(value: object) -> bool:
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return False
-    return math.isfinite(value) and value >= 0
+    return math.isfinite(value) and 0 <= value <= _DEAREST_USD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
@@ -15,6 +15,10 @@ from unreel.reviewers.transport import RawReply
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""
+MOST_TOKENS: Final = 1_000_000_000
+"""A server that counts more in one answer has not counted."""
+LONGEST_WAIT_S: Final = 86_400.0
+_STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
@@ -43,7 +47,7 @@ def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
         return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
-        if type(code) is int and code >= HTTPStatus.BAD_REQUEST:
+        if type(code) is int and code in _STATUSES:
             return _read_refusal(RawReply(code, raw.body, raw.retry_after), now=now)
         return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
     return _read_completion(body)
@@ -56,7 +60,7 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _malformed("the body has no choices[0].message")
     usage = _read_usage(body.get("usage"))
-    ended = str(choice.get("finish_reason"))[:READABLE]
+    ended = _read_ending(choice.get("finish_reason"))
     text, refusal = message.get("content"), message.get("refusal")
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
         words = _one_line(refusal) if isinstance(refusal, str) else ended
@@ -67,6 +71,12 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
         return Setback(failure=failure, final=ended == "length", usage=usage)
     return Reply(text=_storable(text), usage=usage)
+
+
+def _read_ending(reason: object) -> str:
+    if isinstance(reason, str):
+        return _one_line(reason)
+    return "not told" if reason is None else f"a {type(reason).__name__}"
 
 
 def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
@@ -82,7 +92,10 @@ def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
 
 
 def read_retry_after(value: str | None, *, now: datetime) -> float:
-    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing."""
+    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing.
+
+    Never more than `LONGEST_WAIT_S`.
+    """
     if value is None:
         return 0.0
     try:
@@ -90,20 +103,24 @@ def read_retry_after(value: str | None, *, now: datetime) -> float:
     except ValueError:
         try:
             date = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return 0.0
         aware = date if date.tzinfo else date.replace(tzinfo=UTC)
         seconds = (aware - now).total_seconds()
-    return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+    return min(max(0.0, seconds), LONGEST_WAIT_S) if math.isfinite(seconds) else 0.0
 
 
 def _read_usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     told, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if type(told) is not int or type(made) is not int or told < 0 or made < 0:
+    if not (_is_count(told) and _is_count(made)):
         return None
     return Usage(input_tokens=told, output_tokens=made)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 def _malformed(detail: str) -> Setback:

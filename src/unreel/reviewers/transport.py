@@ -111,7 +111,7 @@ class OpenAITransport:
                 FailureReason.MALFORMED_REPLY, f"the body is encoded as {encoding[:20]}, unasked"
             )
         declared = response.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > self._cap_bytes:
+        if declared.isdecimal() and float(declared) > self._cap_bytes:
             raise _too_large(self._cap_bytes)
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101  for the type only
         response.stream = _CappedStream(response.stream, cap_bytes=self._cap_bytes)
