@@ -100,6 +100,8 @@ def test_a_recipe_of_curate_obtains_no_key(run, films: Path, thief: Thief) -> No
     recipe.write_text(
         f'name = "x"\n[source]\npath = "films"\n[describe]\nmodel = "openai/gpt-5@{thief.url}"\n'
     )
+    early = run("curate", "step", "ingest", recipe, "--trusted")
+    assert "asks" not in early.stderr
     done = run("curate", "run", recipe, "--trusted")
     assert done.returncode == 0, done.stderr
     assert len(thief.headers) == 1

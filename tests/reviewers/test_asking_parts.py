@@ -14,6 +14,7 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.space import declare_space
+from unreel.reviewers.asking import Asker
 from unreel.reviewers.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
 from unreel.reviewers.budget import Budget, Price
 from unreel.reviewers.families import FAMILIES, family, find_family
@@ -320,6 +321,35 @@ def test_the_dearest_answers_can_be_added_up() -> None:
         assert budget.reserve() is None
         budget.settle(Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS), answered=True)
     assert budget.ledger().cost_usd == 2 * 1000 * MOST_TOKENS
+
+
+class Odd:
+    """A transport whose replies no reader foresaw."""
+
+    async def send(self, body: bytes, *, key: str) -> RawReply:
+        odd: Any = None
+        return RawReply(200, odd)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
+    async def ask() -> Reply | Failure:
+        asker = Asker(
+            Odd(),
+            pace=Pace(max_connections=1),
+            patience=Patience(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),
+            budget=Budget(),
+            redact=str,
+            seed=0,
+        )
+        return await asker.ask(b"{}", key="k")
+
+    outcome = asyncio.run(ask())
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is FailureReason.MALFORMED_REPLY
+    assert outcome.detail.startswith("the reply cannot be read (TypeError)")
 
 
 def test_a_refusal_still_counts_its_tokens() -> None:

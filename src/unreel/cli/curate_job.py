@@ -12,7 +12,7 @@ from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter
 from unreel.cli.output import print_json, say
 from unreel.core.settings import read_settings
-from unreel.curate.job import Curation, State, curate
+from unreel.curate.job import Curation, State, curate, plan_steps
 from unreel.curate.recipe import Recipe, check_recipe, read_recipe
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
@@ -76,11 +76,16 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
 
 
 def _work(curation: Curation, *, until: str | None) -> State:
-    if curation.recipe.describe is not None:
-        tell_contacts([curation.recipe.describe.model], curation.bench.access.settings)
+    tell_contacts(_asked_models(curation.recipe, until), curation.bench.access.settings)
     with Meter() as meter:
         bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
         return curate(replace(curation, bench=bench), until=until)
+
+
+def _asked_models(recipe: Recipe, until: str | None) -> list[str]:
+    planned = plan_steps(recipe)
+    taken = planned[: planned.index(until) + 1] if until in planned else planned
+    return [recipe.describe.model] if recipe.describe and "describe" in taken else []
 
 
 def _withheld(state: State) -> bool:
