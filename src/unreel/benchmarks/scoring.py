@@ -6,10 +6,9 @@ from typing import Any, Final
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.truth import truths_of
-from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
+from unreel.core.identity import digest_id
 from unreel.protocols.protocol import Mode, Protocol, Reading, Row
 from unreel.protocols.space import BoxSpace, declare_space
 
@@ -58,7 +57,7 @@ def build_rows(
             without_truth.append(Rejected(entry.name, str(error)))
             continue
         said = outcome if isinstance(outcome, Failure) else protocol.parse(outcome.text, reading)
-        subject = ClipId(digest("entry", entry.name))  # the file itself need not be here
+        subject = digest_id("entry", entry.name)  # the file itself need not be here
         rows.extend(Row(subject=subject, truth=truth, outcome=said) for truth in known)
     return Scorable(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)

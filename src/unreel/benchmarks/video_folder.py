@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
@@ -17,6 +17,7 @@ from unreel.benchmarks.names import Names
 from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.names import plain_suffix
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` reads a split out of words such as "test" in a path, so written names hold none.
@@ -124,8 +125,8 @@ def _usable(row: Row, *, root: Path, names: Names) -> Row:
 
 
 def _media_name(number: int, location: str, *, mark: str = "") -> str:
-    suffix = PurePosixPath(location).suffix.lower()
-    return f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}/{number:08d}{mark}{suffix}"
+    folder = f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}"
+    return f"{folder}/{number:08d}{mark}{plain_suffix(location)}"
 
 
 def _put(source: Path, target: Path, *, media: Literal["copy", "link"]) -> None:

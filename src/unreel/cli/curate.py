@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
+from unreel.core.names import plain_name
 from unreel.core.registry import Lazy
 from unreel.core.trace import Category, Trace
 
@@ -144,7 +145,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
     from unreel.media.access import media_reader
 
     inject_clip = Lazy("unreel.curate.injection.clip:inject_clip", _EXTRA).load()
-    into = out or Path(f"{clip.stem}+{category}.mp4")
+    into = out or Path(f"{plain_name(clip.stem)}+{category}.mp4")
     with media_reader(read_settings(), trusted=trusted) as reader:
         trace = inject_clip(
             clip,

@@ -11,6 +11,7 @@ import click
 from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter
 from unreel.cli.output import print_json, say
+from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.curate.job import Curation, State, curate, plan_steps
 from unreel.curate.recipe import Recipe, check_recipe, read_recipe
@@ -42,8 +43,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
 
 
 def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
-    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in recipe.name)
-    folder = out or f"curations/{name}"
+    folder = out or f"curations/{plain_name(recipe.name)}"
     settings = read_settings()
     access = open_access(settings, trusted=trusted)
     place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)

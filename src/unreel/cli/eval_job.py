@@ -10,6 +10,7 @@ from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
+from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.engine.run import ALL_FAILURES
 from unreel.evaluate.job import Outcome, Run, evaluate
@@ -78,5 +79,4 @@ def _report(outcome: Outcome, uri: str, *, cost_usd: float | None) -> None:
 
 
 def _slug(*parts: str) -> str:
-    words = [Path(part).name.partition("@")[0] for part in parts]
-    return "-".join("".join(c if c.isalnum() or c in "._" else "-" for c in w) for w in words)
+    return "-".join(plain_name(Path(part).name.partition("@")[0]) for part in parts)

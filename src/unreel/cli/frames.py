@@ -7,6 +7,7 @@ import click
 
 from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
 from unreel.core.failure import Failure
+from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.core.span import to_us
 from unreel.media.access import media_reader
@@ -51,7 +52,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
         else:
             say(f"{file}: {sampled}")
         sys.exit(1)
-    written = [] if out is None else _write(sampled, out, stem=file.stem)
+    written = [] if out is None else _write(sampled, out, stem=plain_name(file.stem))
     rows = [_row(frame) for frame in sampled.frames]
     for row, path in zip(rows, written, strict=False):
         row["picture"] = str(path)

@@ -16,6 +16,7 @@ from unreel.cli.condition import read_conditions
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
+from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class _Desk:
                     continue
                 folder = self._out
                 if folder is not None and len(files) > 1:
-                    folder = folder / f"{place:03d}-{file.stem}"
+                    folder = folder / f"{place:03d}-{plain_name(file.stem)}"
                 found = asyncio.create_task(self._ask_about(clip, seats, inquiry))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)

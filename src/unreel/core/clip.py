@@ -1,13 +1,16 @@
 """Clips and where they come from."""
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
 
 ClipId = NewType("ClipId", str)
-"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits."""
+"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id` checks
+what was stored."""
+UNKNOWN_CLIP: Final = ClipId("")
+"""In the place of an id where a file's bytes were not hashed yet."""
 
 
 @dataclass(frozen=True, slots=True)

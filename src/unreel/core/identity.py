@@ -16,6 +16,16 @@ def digest(*parts: str) -> str:
     return state.hexdigest()
 
 
+def digest_id(*parts: str) -> ClipId:
+    """An id that stands for a clip whose bytes are not here: no file has it."""
+    return ClipId(digest(*parts))
+
+
+def bytes_id(data: bytes) -> ClipId:
+    """The id of a file that holds `data`."""
+    return ClipId(hashlib.sha256(data).hexdigest())
+
+
 def clip_id(path: Path) -> ClipId:
     """The id of the clip at `path`: SHA-256 of its bytes."""
     with path.open("rb") as file:

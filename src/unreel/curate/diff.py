@@ -11,6 +11,7 @@ from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import read_table
 from unreel.benchmarks.video_folder import find_metadata
 from unreel.core.identity import clip_id
+from unreel.core.names import read_clip_id
 from unreel.curate.step import to_json
 
 COMPARED: Final = (
@@ -103,7 +104,11 @@ def _stated_sums(path: Path) -> dict[str, str]:
     """SHA-256 by name where the manifest states it, as a frozen benchmark does."""
     tables = find_metadata(path) if path.is_dir() else ()
     rows = (row for table in tables for row in read_table(table) if isinstance(row, Mapping))
-    return {str(row["name"]): str(row["sha256"]) for row in rows if {"name", "sha256"} <= set(row)}
+    return {
+        str(row["name"]): read_clip_id(row["sha256"], str(path))
+        for row in rows
+        if {"name", "sha256"} <= set(row)
+    }
 
 
 def _hashed(benchmark: Benchmark, entry: Entry) -> str:

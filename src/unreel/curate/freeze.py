@@ -63,7 +63,16 @@ def draw_splits(bench: Workbench, pieces: Sequence[Piece], recipe: Recipe) -> di
         return [{"split": chosen[one.clip]} for one in asked]
 
     found = bench.settle(step, subjects, decide)
-    return {piece.clip: one["split"] for piece, one in zip(pieces, found, strict=True)}
+    return {piece.clip: _split(one["split"]) for piece, one in zip(pieces, found, strict=True)}
+
+
+def _split(name: object) -> str:
+    """A split is a folder of the benchmark: a table that something else wrote names no other."""
+    for split in SPLITS:
+        if split == name:
+            return split
+    source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"
+    raise UnreadableSourceError(source, problem, "Something else wrote this: make it again")
 
 
 def freeze(

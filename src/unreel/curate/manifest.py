@@ -3,13 +3,13 @@
 import io
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from unreel.benchmarks.entry import DeclaredFacts
 from unreel.benchmarks.records import to_record
+from unreel.core.names import plain_suffix
 from unreel.core.span import to_us
-from unreel.curate.piece import MadeClip, Piece
+from unreel.curate.piece import MadeClip, Piece, stored_name
 from unreel.curate.step import to_json
 
 METADATA: Final = "metadata.parquet"
@@ -18,14 +18,13 @@ _AS_JSON: Final = ("traces", "ratings", "votes")
 
 def media_name(clip: Piece | MadeClip) -> str:
     """Where the clip lies below the folder of its split: named by its content."""
-    suffix = PurePosixPath(clip.location).suffix.lower()
-    return f"media/{clip.clip[:2]}/{clip.clip}{suffix}"
+    return f"media/{stored_name(clip.clip, plain_suffix(clip.location))}"
 
 
 def picture_name(piece: Piece) -> str:
     """Where the clip's first frame lies below the folder of its split; "" where it is not kept."""
     picture = piece.first_frame
-    return "" if picture is None else f"first_frames/{piece.clip[:2]}/{piece.clip}.jpg"
+    return "" if picture is None else f"first_frames/{stored_name(piece.clip, '.jpg')}"
 
 
 def manifest_row(piece: Piece, split: str) -> dict[str, Any]:

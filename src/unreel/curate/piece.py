@@ -13,6 +13,7 @@ from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
+from unreel.core.names import read_clip_id
 from unreel.curate.step import Found, Subject, to_json
 from unreel.engine.place import Place
 from unreel.media.render import WHOLE, Cut
@@ -35,8 +36,14 @@ class MadeClip:
     @classmethod
     def of(cls, made: Found, media: Place) -> "MadeClip":
         """The file that a finding tells of."""
+        clip = read_clip_id(made["made"], media.uri)
         facts = FACTS.validate_python(made["facts"])
-        return cls(clip=ClipId(made["made"]), location=(media / made["name"]).uri, facts=facts)
+        return cls(clip=clip, location=(media / stored_name(clip, ".mp4")).uri, facts=facts)
+
+
+def stored_name(sha256: ClipId, suffix: str) -> str:
+    """Where bytes lie below the folder of media: by their hash."""
+    return f"{sha256[:2]}/{sha256}{suffix}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from unreel.curate.piece import (
     Sifted,
     failed_piece,
     keep_once,
+    stored_name,
 )
 from unreel.curate.step import Found, StepName, Workbench
 from unreel.engine.place import Place
@@ -79,7 +80,7 @@ def store_clip(data: bytes, media: Place, *, reader: MediaReader) -> Found | Fai
         if isinstance(facts, Failure):
             return facts
         clip = clip_id(path)
-    name = f"{clip[:2]}/{clip}.mp4"
+    name = stored_name(clip, ".mp4")
     media.objects().put(name, data)
     return {"made": clip, "name": name, "facts": FACTS.dump_python(facts, mode="json")}
 

@@ -23,6 +23,7 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.names import read_clip_id
 from unreel.engine.kind import TableKind
 from unreel.engine.lock import WriterLock
 from unreel.engine.place import Place
@@ -41,6 +42,9 @@ _FRUGAL: Final = {
     "io_buffer_size": 8 * 2**20,
 }
 """A scan of all keys reads ahead without bound otherwise."""
+
+_IDS: Final = ("clip", "second")
+"""Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
 _M_ARENA_MAX: Final = -8
 """From glibc's malloc.h."""
@@ -99,7 +103,7 @@ class Table:
         scan = dataset.scanner(columns=wanted, filter=where, batch_size=1024)
         for batch in scan.to_batches():
             for row in batch.to_pylist():
-                whole = self.kind.upgrade(row)
+                whole = self._whole(row)
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
     def held(self, keys: Sequence[str]) -> Mapping[str, Held]:
@@ -109,7 +113,14 @@ class Table:
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
-        return [self.kind.upgrade(row) for row in self._look_up(keys, columns=None)]
+        return [self._whole(row) for row in self._look_up(keys, columns=None)]
+
+    def _whole(self, row: Row) -> Row:
+        """The row as this release knows it; one with an id that is none is refused."""
+        for name in _IDS:
+            if row.get(name):
+                read_clip_id(row[name], self.place.uri)
+        return self.kind.upgrade(row)
 
     def _look_up(self, keys: Sequence[str], *, columns: list[str] | None) -> list[Row]:
         dataset = self._find() if keys else None

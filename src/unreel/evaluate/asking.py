@@ -12,7 +12,6 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.core.answer import Reply
-from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.engine.access import Access, local_copy
@@ -144,4 +143,4 @@ class ReviewStage(Stage):
 def _clips(row: Row) -> Iterator[SurveyedClip]:
     ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
     for clip, location, facts in zip(ids, row["_locations"], row["_facts"], strict=True):
-        yield SurveyedClip(id=ClipId(clip), location=location, facts=FACTS.validate_json(facts))
+        yield SurveyedClip(id=clip, location=location, facts=FACTS.validate_json(facts))

@@ -11,7 +11,7 @@ from unreel.benchmarks.truth import truths_of
 from unreel.core.clip import ClipId, Origin
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
+from unreel.core.identity import digest_id
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
@@ -132,7 +132,7 @@ def _plan_file(entry: Entry, clip: SurveyedClip | Failure, scope: Scope) -> Plan
 def _unaskable(
     entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
 ) -> Unaskable:
-    subject = ClipId(digest("entry", entry.name))
+    subject = digest_id("entry", entry.name)
     return Unaskable(
         name=entry.name,
         subject=subject,

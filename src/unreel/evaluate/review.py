@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Reply
-from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
@@ -208,7 +207,7 @@ class _Hall:
     async def ask(self, one: Seat, instrument: Protocol[Any, Any]) -> Opinion:
         reviewer, condition = one.reviewer, self._inquiry.condition
         question = Question(
-            subject=ClipId(self._clip.id), instrument=instrument.instrument, condition=condition
+            subject=self._clip.id, instrument=instrument.instrument, condition=condition
         )
         prompt = instrument.prompt(condition.prompt).text
         exhibit = await self._show(reviewer.wants)

@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
-from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
+from unreel.core.names import read_clip_id
 from unreel.core.question import Condition
 from unreel.engine.access import Access, file_mark, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
@@ -100,7 +100,10 @@ class Survey:
             places = [_locations(benchmark, entry, cleaned=cleaned) for entry in chunk]
             marks = {place: file_mark(place) for pair in places for place in pair}
             rows = {row["key"]: row for row in self._table.get(list(marks.values()))}
-            found = {place: _found(place, rows.get(mark)) for place, mark in marks.items()}
+            found = {
+                place: _found(place, rows.get(mark), source=self._table.place.uri)
+                for place, mark in marks.items()
+            }
             for entry, (place, *second) in zip(chunk, places, strict=True):
                 yield Surveyed(
                     entry=entry, clip=found[place], cleaned=found[second[0]] if second else None
@@ -112,10 +115,11 @@ def _locations(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[str
     return [benchmark.find(entry)] if second is None else [benchmark.find(entry), second]
 
 
-def _found(location: str, row: Mapping[str, Any] | None) -> SurveyedClip | Failure:
+def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> SurveyedClip | Failure:
     if row is None:
         return Failure(FailureReason.NOT_A_FILE, "the file changed while the benchmark was read")
     if row["failure_reason"] is not None:
         return Failure(FailureReason(row["failure_reason"]), row["failure_detail"])
     facts = FACTS.validate_json(row["facts"])
-    return SurveyedClip(id=ClipId(row["clip"]), location=location, facts=facts)
+    clip = read_clip_id(row["clip"], source)
+    return SurveyedClip(id=clip, location=location, facts=facts)

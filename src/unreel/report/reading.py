@@ -13,7 +13,7 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.answer import Reply
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
+from unreel.core.identity import digest_id
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition
 from unreel.evaluate.job import Run
@@ -158,7 +158,7 @@ def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:
         entry = surveyed.entry
         for clip in (surveyed.clip, surveyed.cleaned):
             if clip is not None:
-                key = digest("entry", entry.name) if isinstance(clip, Failure) else clip.id
+                key = digest_id("entry", entry.name) if isinstance(clip, Failure) else clip.id
                 found.setdefault(key, Subject(entry=entry, clip=clip))
     return found
 

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from PIL import Image
 
 from unreel.core.answer import Reply
-from unreel.core.clip import ClipId
 from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
+from unreel.core.identity import digest, digest_id
 from unreel.core.question import Condition, Instrument
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
@@ -52,7 +51,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
     )
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
     return Exhibit(
-        clip=ClipId(digest("sample clip", name)),
+        clip=digest_id("sample clip", name),
         location=f"{name}.mp4",
         facts=ClipFacts(container="mov", size_bytes=40_000, video=video, audio=(sound,)),
         frames=frames,

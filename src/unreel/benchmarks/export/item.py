@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from unreel.core.clip import ClipId, Origin
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair, Rating
+from unreel.core.names import read_clip_id
 from unreel.core.verdict import Position
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
@@ -88,8 +89,14 @@ class Item:
     @property
     def subject(self) -> ClipId | Pair:
         """What the question is about."""
-        clips = [ClipId(clip) for clip in self.clips.split()]
-        return clips[0] if len(clips) == 1 else Pair(*clips)
+        match [read_clip_id(clip, f"question {self.id!a}") for clip in self.clips.split()]:
+            case [clip]:
+                return clip
+            case [first, second]:
+                return Pair(first, second)
+            case _:
+                problem = f"question {self.id!a} shows neither one clip nor two"
+                raise UnreadableSourceError(QUESTIONS_FILE, problem, "Export the benchmark again")
 
     @property
     def places(self) -> list[str]:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.core.clip import ClipId
+from unreel.core.clip import UNKNOWN_CLIP
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
+from unreel.core.names import read_clip_id
 from unreel.curate.ingest.sources import Listed
 from unreel.curate.piece import FACTS, REJECTED, LeftOut, Piece, Sifted, keep_once
 from unreel.curate.step import Found, StepName, Subject, Workbench
@@ -28,7 +29,7 @@ def ingest(listed: Iterable[Listed | Rejected], bench: Workbench) -> Sifted:
     usable.sort(key=lambda one: one.entry.name)
     subjects = [
         Subject(
-            clip=ClipId(""), name=one.entry.name, location=one.location, given={"mark": one.mark}
+            clip=UNKNOWN_CLIP, name=one.entry.name, location=one.location, given={"mark": one.mark}
         )
         for one in usable
     ]
@@ -37,7 +38,7 @@ def ingest(listed: Iterable[Listed | Rejected], bench: Workbench) -> Sifted:
         if isinstance(found, Failure):
             out.append(LeftOut(one.entry.name, INGEST.name, found.reason.value, found.detail))
             continue
-        clip = ClipId(found["clip"])
+        clip = read_clip_id(found["clip"], INGEST.name)
         facts = FACTS.validate_python(found["facts"])
         pieces.append(
             Piece(

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.curate.piece import FACTS, LeftOut, Piece, Sifted, failed_piece
@@ -105,7 +104,7 @@ class DescribeStage(Stage):
     async def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
             facts = FACTS.validate_json(to_json(_given(row)["facts"]))
-            clip = Described(clip=ClipId(row["clip"]), path=file, facts=facts)
+            clip = Described(clip=row["clip"], path=file, facts=facts)
             story = await describe(clip, self._teller, reader=self._reader)
             if isinstance(story, Failure):
                 return failed(row, story)

@@ -1,6 +1,5 @@
 """First frames as pictures of their own: what image-to-video generators start from."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.failure import Failure
+from unreel.core.identity import bytes_id
+from unreel.core.names import read_clip_id
 from unreel.curate.lengths import first_frame
-from unreel.curate.piece import LeftOut, MadeFile, Piece, Sifted, failed_piece
+from unreel.curate.piece import LeftOut, MadeFile, Piece, Sifted, failed_piece, stored_name
 from unreel.curate.step import Found, StepName, Workbench
 from unreel.engine.place import Place
 from unreel.media.reader import MediaReader
@@ -27,8 +28,9 @@ def keep_first_frames(bench: Workbench, pieces: Sequence[Piece]) -> Sifted:
         if isinstance(made, Failure):
             out.append(failed_piece(piece, FIRST_FRAME, made))
             continue
-        location = (bench.media / made["name"]).uri
-        picture = MadeFile(sha256=made["sha256"], location=location, size_bytes=made["bytes"])
+        sha256 = read_clip_id(made["sha256"], FIRST_FRAME)
+        location = (bench.media / stored_name(sha256, ".jpg")).uri
+        picture = MadeFile(sha256=sha256, location=location, size_bytes=made["bytes"])
         kept.append(replace(piece, first_frame=picture))
     return Sifted(pieces=tuple(kept), left_out=tuple(out))
 
@@ -37,7 +39,7 @@ def _look(reader: MediaReader, file: Path, _given: Found, *, media: Place) -> Fo
     frame = first_frame(reader, file)
     if isinstance(frame, Failure):
         return frame
-    sha256 = hashlib.sha256(frame.data).hexdigest()
-    name = f"{sha256[:2]}/{sha256}.jpg"
+    sha256 = bytes_id(frame.data)
+    name = stored_name(sha256, ".jpg")
     media.objects().put(name, frame.data)
     return {"sha256": sha256, "name": name, "bytes": len(frame.data)}

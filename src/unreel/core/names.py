@@ -1,0 +1,60 @@
+"""Text from strangers that becomes an id or part of a path, made safe where it is read."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Final
+
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+_CLIP_ID: Final = re.compile(r"[0-9a-f]{64}")
+_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
+_NAME_BYTES: Final = 80
+"""Three names with dashes between them still fit into the 255 bytes of a file's name."""
+_SHOWN: Final = 60
+
+
+def read_clip_id(text: object, source: str) -> ClipId:
+    """The id of a clip, or of other bytes, that `source` states.
+
+    Raises:
+        UnreadableSourceError: It is no SHA-256 as 64 lower-case hexadecimal digits.
+    """
+    if isinstance(text, str) and _CLIP_ID.fullmatch(text):
+        return ClipId(text)
+    problem = f"{_show(text)} is not the id of a clip: 64 hexadecimal digits in lower case"
+    remedy = "Something else wrote this: take that row out, or make it again"
+    raise UnreadableSourceError(source, problem, remedy)
+
+
+def relative_name(name: str) -> str:
+    """`name` as it is, if it stays below the folder that it starts from, whatever lies there.
+
+    Raises:
+        InvalidValueError: It is absolute or empty, or has a part that leads up or nowhere.
+    """
+    parts = name.split("/")
+    if any(part in {"", ".", ".."} for part in parts) or "\0" in name:
+        msg = (
+            f"{_show(name)} does not stay inside its folder. Write a relative path without . or .."
+        )
+        raise InvalidValueError(msg)
+    return name
+
+
+def plain_name(text: str) -> str:
+    """`text` as the name of one file: letters, digits, `.`, `_` and `-`, short, never hidden."""
+    plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in text).lstrip(".")
+    return plain.encode()[:_NAME_BYTES].decode(errors="ignore") or "unnamed"
+
+
+def plain_suffix(location: str) -> str:
+    """The ending of a path or URL, such as `.mp4`; "" where it is not a plain one."""
+    suffix = PurePosixPath(location).suffix.lower()
+    return suffix if _SUFFIX.fullmatch(suffix) else ""
+
+
+def _show(value: object) -> str:
+    """`value` short and without anything that a terminal obeys."""
+    shown = ascii(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
