@@ -23,3 +23,96 @@ def test_text_becomes_the_id_of_a_clip_behind_one_door() -> None:
         if isinstance(call.func, ast.Name) and call.func.id == "ClipId"
     ]
     assert elsewhere == [], "use core.names.read_clip_id, or an id of core.identity"
+
+
+DOOR = "core/writing.py"
+MAKING = {
+    *("chmod", "copy2", "copyfile", "copytree", "extract", "extractall", "hardlink_to", "link_to"),
+    *("lchmod", "link", "makedirs", "mkdir", "mkfifo", "mknod", "mkstemp", "mktemp", "move"),
+    *("removedirs", "rename", "renames", "rmdir", "rmtree", "save", "symlink", "symlink_to"),
+    *("touch", "truncate", "unlink", "write_bytes", "write_table", "write_text", "write_dataset"),
+    "ParquetWriter",
+}
+"""Names of functions and methods that make, change or take away files, whoever has them."""
+WRITING_FLAGS = {"O_APPEND", "O_CREAT", "O_RDWR", "O_TMPFILE", "O_TRUNC", "O_WRONLY"}
+ELSEWHERE = {
+    # into memory, or into a file that the door opened
+    ("curate/manifest.py", "write_table"),
+    ("evaluate/export.py", "ParquetWriter"),
+    ("media/encode.py", "open"),
+    ("media/picture.py", "save"),
+    ("media/sound.py", "open"),
+    ("reviewers/kit.py", "save"),
+    # through the door, which has methods of the same names
+    ("engine/ledger.py", "rename"),
+    ("engine/lock.py", "open"),
+    ("report/shelf.py", "link"),
+    # Lance writes by itself, after the place was looked at
+    ("engine/table.py", "write_dataset"),
+    # features of a clip, no file
+    ("reviewers/fitting.py", "extract"),
+    # a store of objects that is no folder of this machine
+    ("engine/place.py", "put"),
+}
+
+
+def _name(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _makes_files(call: ast.Call) -> bool:
+    name = _name(call)
+    if name == "open":
+        words = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        modes = [word for word in words if isinstance(word, str) and 0 < len(word) <= 3]
+        flags = {each.attr for each in ast.walk(call) if isinstance(each, ast.Attribute)}
+        return bool(flags & WRITING_FLAGS) or any(set(mode) & set("wax+") for mode in modes)
+    if name == "replace":  # of a text it takes two, of a value it takes names
+        return isinstance(call.func, ast.Attribute) and len(call.args) == 1 and not call.keywords
+    if name == "put":
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        return isinstance(owner, ast.Call) and _name(owner) == "objects"
+    return name in MAKING
+
+
+def test_files_are_made_behind_one_door() -> None:
+    made = {
+        (path.relative_to(SOURCE).as_posix(), _name(call), call.lineno)
+        for path in MODULES
+        if path != SOURCE / DOOR
+        for call in _calls(path)
+        if _makes_files(call)
+    }
+    outside = [
+        f"{path}:{line}: {name}" for path, name, line in made if (path, name) not in ELSEWHERE
+    ]
+    assert sorted(outside) == [], "write through core.writing.Folder, or Place.put"
+    assert {(path, name) for path, name, _ in made} == ELSEWHERE, (
+        "an exception that is none any more"
+    )
+
+
+def test_the_search_for_other_doors_finds_them() -> None:
+    found = [
+        'path.open("w")',
+        'open(path, mode="ab")',
+        "os.open(path, os.O_RDWR | os.O_CREAT)",
+        "path.write_text(text)",
+        "part.replace(path)",
+        "os.link(a, b)",
+        "place.objects().put(name, data)",
+        "shutil.copyfile(a, b)",
+    ]
+    harmless = [
+        'path.open("rb")',
+        'text.replace("a", "b")',
+        "replace(value, a=1)",
+        "place.put(n, d)",
+    ]
+    for line in found + harmless:
+        call = next(node for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Call))
+        assert _makes_files(call) == (line in found), line

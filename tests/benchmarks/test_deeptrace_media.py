@@ -11,6 +11,7 @@ from unreel.benchmarks.archives import JoinedFile, extract_member, find_parts, o
 from unreel.benchmarks.deeptrace_media import compare_media, extract_media
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.writing import Folder
 
 UNNAMED = ("videos/stray-1.mp4", "videos/stray-2.mp4")
 
@@ -114,8 +115,27 @@ def test_a_header_that_lies_about_the_size_does_not_help(tmp_path: Path) -> None
     with open_archive([tmp_path / "videos.zip"]) as archive:
         member = archive.getinfo("videos/a.mp4")
         with pytest.raises(InvalidValueError, match="more than 100 bytes"):
-            extract_member(archive, member, target=tmp_path / "a", max_bytes=100)
+            extract_member(archive, member, into=Folder(tmp_path), name="a", max_bytes=100)
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("names", [["videos/a", "videos/a/b"], ["videos/a/b", "videos/a"]])
+def test_a_member_below_another_member_is_rejected(names: list[str], tmp_path: Path) -> None:
+    make(tmp_path, names, dict.fromkeys(names, b"x"))
+    first, second = extract_media(tmp_path, into=tmp_path / "into")
+    assert first == tmp_path / "into" / names[0]
+    assert isinstance(second, Rejected)
+    assert files_below(tmp_path / "into") == [names[0]]
+
+
+def test_nothing_is_unpacked_through_a_link(tmp_path: Path) -> None:
+    make(tmp_path, ["videos/a.mp4"], {"videos/a.mp4": b"x"})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "into").mkdir()
+    (tmp_path / "into/videos").symlink_to(tmp_path / "elsewhere")
+    (rejected,) = extract_media(tmp_path, into=tmp_path / "into")
+    assert isinstance(rejected, Rejected)
+    assert files_below(tmp_path / "elsewhere") == []
 
 
 def test_a_damaged_member_is_rejected(tmp_path: Path) -> None:

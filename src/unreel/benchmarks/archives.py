@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.writing import Folder
 
 BLOCK_BYTES: Final = 1 << 20
 
@@ -104,28 +105,24 @@ def is_junk(member: str) -> bool:
 
 
 def extract_member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, *, target: Path, max_bytes: int
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, *, into: Folder, name: str, max_bytes: int
 ) -> Path:
-    """Write `member` to `target` and nowhere else; the file appears whole or not at all.
+    """Write `member` to `name` below `into` and nowhere else; the file appears whole or not at all.
 
     Raises:
         InvalidValueError: the member is a link, locked, damaged or larger than `max_bytes`.
+        UnsafeTargetError: a link or another member lies in the way.
     """
     if member.flag_bits & 0x1 or stat.S_ISLNK(member.external_attr >> 16):
         msg = f"{member.filename!a} is locked or a link. Fetch the archive again"
         raise InvalidValueError(msg)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
     try:
-        with archive.open(member) as source, part.open("wb") as sink:
+        with archive.open(member) as source, into.create(name) as sink:
             _copy(source, sink, max_bytes=max_bytes)
-        part.replace(target)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         msg = f"{member.filename!a} is damaged: {error}. Fetch the archive again"
         raise InvalidValueError(msg) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+    return into.root / name
 
 
 def _copy(source: IO[bytes], sink: IO[bytes], *, max_bytes: int) -> None:

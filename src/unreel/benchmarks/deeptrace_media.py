@@ -11,7 +11,8 @@ from unreel.benchmarks.archives import extract_member, find_parts, is_junk, open
 from unreel.benchmarks.deeptrace import load_rows
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.folders import walk_videos
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnsafeTargetError
+from unreel.core.writing import Folder
 
 FOLDERS: Final[Mapping[str, str]] = {"videos": "videos.zip", "real_videos": "real_videos.zip"}
 MEMBER_BYTES: Final = 1 << 30
@@ -71,7 +72,7 @@ def extract_media(
     already is left as it is. What cannot be unpacked is a `Rejected`.
     """
     wanted = named_locations(root) if locations is None else set(locations) & named_locations(root)
-    left = max_total_bytes
+    left, folder_into = max_total_bytes, Folder(into)
     for folder, name in FOLDERS.items():
         index = _index(root, archive=name, folder=folder)
         members = {place: index.members[place] for place in index.members if place in wanted}
@@ -79,13 +80,14 @@ def extract_media(
             continue
         with open_archive(index.parts) as archive:
             for place, member in members.items():
-                target = into / place
-                if target.is_file():
-                    continue
                 limit = min(max_member_bytes, left)
                 try:
-                    extract_member(archive, member, target=target, max_bytes=limit)
-                except InvalidValueError as error:
+                    if folder_into.size(place) is not None:
+                        continue
+                    target = extract_member(
+                        archive, member, into=folder_into, name=place, max_bytes=limit
+                    )
+                except (InvalidValueError, UnsafeTargetError) as error:
                     yield Rejected(place, str(error))
                     continue
                 left -= target.stat().st_size

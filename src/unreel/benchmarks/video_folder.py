@@ -4,7 +4,6 @@
 """
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import plain_suffix
+from unreel.core.writing import Folder
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` reads a split out of words such as "test" in a path, so written names hold none.
@@ -70,27 +70,25 @@ def write_video_folder(
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
-    into.mkdir(parents=True, exist_ok=True)
-    part = into / ".metadata.part"
+    folder = Folder(into, published=True)
     refused: list[Rejected] = []
     names = Names()
     n_entries = 0
-    with part.open("w", encoding="utf-8") as file:
+    with folder.create_text("metadata.jsonl") as file:
         for row in rows:
             entry = _usable(row, root=root, names=names)
             if isinstance(entry, Rejected):
                 refused.append(entry)
                 continue
             place = _media_name(n_entries, entry.location)
-            _put(root / entry.location, into / place, media=media)
+            _put(root / entry.location, folder, place, media=media)
             if entry.cleaned is not None and not is_url(entry.cleaned):
                 cleaned = _media_name(n_entries, entry.cleaned, mark="-cleaned")
-                _put(root / entry.cleaned, into / cleaned, media=media)
+                _put(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
             line = json.dumps(to_record(entry, file_name=place), ensure_ascii=False)
             file.write(line + "\n")
             n_entries += 1
-    part.replace(into / "metadata.jsonl")
     return Written(n_entries=n_entries, refused=tuple(refused))
 
 
@@ -129,13 +127,6 @@ def _media_name(number: int, location: str, *, mark: str = "") -> str:
     return f"{folder}/{number:08d}{mark}{plain_suffix(location)}"
 
 
-def _put(source: Path, target: Path, *, media: Literal["copy", "link"]) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if media == "link":
-        try:
-            target.hardlink_to(source.resolve())
-        except OSError:  # another file system, or one without links
-            pass
-        else:
-            return
-    shutil.copyfile(source, target)
+def _put(source: Path, folder: Folder, name: str, *, media: Literal["copy", "link"]) -> None:
+    if media == "copy" or not folder.hard_link(source.resolve(), name):
+        folder.copy(source, name)

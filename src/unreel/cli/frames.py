@@ -10,6 +10,7 @@ from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.core.span import to_us
+from unreel.core.writing import Folder
 from unreel.media.access import media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
 from unreel.media.sampling import PATTERNS
@@ -75,8 +76,5 @@ def _row(frame: SampledFrame) -> dict[str, object]:
 
 
 def _write(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{stem}-{frame.index:06d}.jpg" for frame in sampled.frames]
-    for path, frame in zip(paths, sampled.frames, strict=True):
-        path.write_bytes(frame.data)
-    return paths
+    into = Folder(folder)
+    return [into.write(f"{stem}-{frame.index:06d}.jpg", frame.data) for frame in sampled.frames]

@@ -18,6 +18,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
+from unreel.core.writing import Folder
 
 if TYPE_CHECKING:
     from unreel.core.trace import Trace
@@ -173,7 +174,7 @@ class _Desk:
                     continue
                 folder = self._out
                 if folder is not None and len(files) > 1:
-                    folder = folder / f"{place:03d}-{plain_name(file.stem)}"
+                    folder = Folder(folder).make(f"{place:03d}-{plain_name(file.stem)}")
                 found = asyncio.create_task(self._ask_about(clip, seats, inquiry))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)

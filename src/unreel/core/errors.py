@@ -6,6 +6,7 @@
     ├── UnknownNameError      (LookupError)  a name that no table holds
     ├── MissingExtraError     (ImportError)  an optional package is not installed
     ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
+    ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
     ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
@@ -80,6 +81,18 @@ class UnreadableSourceError(UnreelError, OSError):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.problem}. {self.remedy}"
+
+
+class UnsafeTargetError(UnreelError, RuntimeError):
+    """Something lies where a file should be written that would lead the writing elsewhere."""
+
+    def __init__(self, target: str, problem: str) -> None:
+        super().__init__(target, problem)
+        self.target = target
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.target!a} {self.problem}. Take it away, or name another folder"
 
 
 class SandboxError(UnreelError, RuntimeError):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import clip_id
+from unreel.core.writing import PART
 from unreel.curate.card import Card, write_card
 from unreel.curate.manifest import METADATA, manifest_row, media_name, picture_name, write_manifest
 from unreel.curate.piece import LeftOut, MadeFile, Piece
@@ -23,6 +25,12 @@ CHECKSUMS: Final = "checksums.sha256"
 CARD: Final = "README.md"
 RECIPE: Final = "recipe.json"
 AUDIT: Final = "audit.json"
+_TOP: Final = (CARD, RECIPE, AUDIT, CHECKSUMS)
+_WRITTEN: Final = re.compile(
+    rf"(?:.*/)?{re.escape(PART)}[0-9a-f]+|{'|'.join(map(re.escape, _TOP))}|(?:{'|'.join(SPLITS)})/"
+    rf"(?:{re.escape(METADATA)}|(?:media|first_frames)/[0-9a-f]{{2}}/[0-9a-f]{{64}}(?:\.[a-z0-9]+)?)"
+)
+"""The names that a freeze gives, and those of files that were not whole when it was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +124,8 @@ def freeze(
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     sums |= {name: file.sha256 for name, file in media.items()}
     files[CHECKSUMS] = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
-    store = target.objects()
     for name, data in files.items():
-        store.put(name, data)
+        target.put(name, data, published=True)
     return Frozen(
         place=target.uri,
         clips={split: len(rows) for split, rows in by_split.items()},
@@ -166,23 +173,22 @@ def _files(pieces: Sequence[Piece], splits: Mapping[str, str]) -> dict[str, Made
 
 
 def _clear(target: Place, *, keep: Mapping[str, MadeFile]) -> None:
-    """Take away what an earlier freeze left and this one does not hold, tables and checksums first."""
-    store = target.objects()
-    there = [one["path"] for chunk in store.list() for one in chunk]
-    gone = [path for path in there if path not in keep]
-    for path in sorted(gone, key=lambda path: path.partition("/")[2].startswith("media/")):
-        store.delete(path)
+    """Take away what an earlier freeze left and this one does not hold, tables and checksums first.
+
+    What no freeze ever writes is somebody's own and stays, but for links: whoever publishes the folder
+    would publish what they lead to.
+    """
+    target.require_plain(whole=True)
+    gone = [name for name in target.names() if name not in keep and _WRITTEN.fullmatch(name)]
+    for name in sorted(gone, key=lambda name: name.partition("/")[2].startswith("media/")):
+        target.remove(name)
 
 
 def _copy(source: MadeFile, target: Place, *, name: str, access: Access) -> None:
-    store = target.objects()
-    try:
-        if store.head(name)["size"] == source.size_bytes:
-            return  # a put is whole or not there, and its name is its content
-    except FileNotFoundError:
-        pass
+    if target.size(name) == source.size_bytes:
+        return  # a put is whole or not there, and its name is its content
     with local_copy(source.location, access) as file:
         if not file.is_file() or clip_id(file) != source.sha256:
             problem = "the file is not the one that was ingested"
             raise UnreadableSourceError(source.location, problem, "Put it back, or run again")
-        store.put(name, file)
+        target.put(name, file, published=True)

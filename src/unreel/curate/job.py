@@ -90,6 +90,7 @@ def curate(curation: Curation, *, until: str | None = None) -> State:
         setting, problem = "step", f"the recipe does not take {until!r}"
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
     state = State()
+    curation.bench.media.require_plain(whole=True)
     try:
         with kept_up(curation.bench.engine) as runner:
             ready = replace(curation, bench=replace(curation.bench, engine=runner))
@@ -262,4 +263,4 @@ STEPS: Final[Mapping[str, Take]] = {
 
 def _keep_quarantine(bench: Workbench, left_out: Sequence[LeftOut]) -> None:
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in sorted(left_out)]
-    bench.place.objects().put(QUARANTINE, "".join(lines).encode())
+    bench.place.put(QUARANTINE, "".join(lines).encode())

@@ -75,13 +75,14 @@ def store_clip(data: bytes, media: Place, *, reader: MediaReader) -> Found | Fai
     """Keep an mp4 file's bytes under their hash; what `MadeClip.of` reads."""
     with NamedTemporaryFile(prefix="unreel-", suffix=".mp4") as copy:
         path = Path(copy.name)
-        path.write_bytes(data)
+        copy.write(data)
+        copy.flush()
         facts = reader.probe(path)
         if isinstance(facts, Failure):
             return facts
         clip = clip_id(path)
     name = stored_name(clip, ".mp4")
-    media.objects().put(name, data)
+    media.put(name, data)
     return {"made": clip, "name": name, "facts": FACTS.dump_python(facts, mode="json")}
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
+from unreel.core.writing import Folder
 from unreel.engine.access import Access, local_copy
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import FINDINGS
@@ -159,7 +160,7 @@ class Workbench:
         if not due:
             return  # starting an engine to learn this costs seconds
         self.on_due(name, len(due))
-        self.ledgers.mkdir(parents=True, exist_ok=True)
+        Folder(self.ledgers.parent).make(self.ledgers.name)
         run_stages(
             rows,
             [stage],

@@ -6,6 +6,7 @@ from the second on it is a suspect and runs alone; a suspect that dies alone, at
 death or later, is quarantined. So the neighbours of a clip that kills its worker are never condemned.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Final
+
+from unreel.core.writing import Folder
 
 DEATHS_ALLOWED: Final = 3
 _DEATHS_IN_COMPANY: Final = 2
@@ -41,9 +44,8 @@ class Ledger:
     """Counts the deaths of each item; its memory holds items in flight and suspects only."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._folder, self._name = Folder(path.parent), path.name
         self._records: dict[str, _Record] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
         for sign, item in self._lines():
             self._note(sign, item)
         self._bury()
@@ -114,9 +116,11 @@ class Ledger:
             record.open = False
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        if not self._path.exists():
+        try:
+            found = self._folder.read(self._name)
+        except FileNotFoundError:
             return
-        with self._path.open(encoding="utf-8", errors="replace") as file:
+        with io.TextIOWrapper(found, encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A line without its end was cut by a power failure: its start never came to pass.
                 if line.endswith("\n") and line[0] in (_BEGIN, _BEGIN_ALONE, _FINISH):
@@ -124,12 +128,12 @@ class Ledger:
 
     def _rewrite(self) -> int:
         """Replace the file by the shortest one that says the same, and go on writing there."""
-        fresh = self._path.with_name(self._path.name + ".new")
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        fresh = f"{self._name}.new"
+        file = self._folder.open_fresh(fresh, os.O_WRONLY | os.O_APPEND)
         for item, record in self._records.items():
             starts = record.deaths + record.open
             signs = [_BEGIN] * (starts - 1) + [_BEGIN_ALONE if record.alone else _BEGIN]
             os.write(file, "".join(f"{sign}{item}\n" for sign in signs).encode())
         os.fsync(file)
-        fresh.replace(self._path)
+        self._folder.rename(fresh, self._name)
         return file

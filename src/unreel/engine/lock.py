@@ -46,7 +46,7 @@ class WriterLock(Protocol):
 def writer_lock(place: Place, *, lease_s: float = LEASE_S) -> WriterLock:
     """The lock of the table at `place`, not yet taken."""
     if place.is_local:
-        return _FolderLock(place.path.with_name(place.path.name + ".lock"))
+        return _FolderLock(place)
     return _Lease(place, lease_s)
 
 
@@ -58,8 +58,9 @@ def _busy(table: str, holder: str) -> UnreadableSourceError:
 class _FolderLock:
     """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, place: Place) -> None:
+        self._path = place.path.with_name(place.path.name + ".lock")
+        self._folder, self._name = place.beside(".lock")
         self._file = -1
 
     def __enter__(self) -> "_FolderLock":
@@ -69,8 +70,7 @@ class _FolderLock:
         ):  # A record lock belongs to the process, so two threads must be told apart here.
             if name in _held_here:
                 raise _busy(str(self._path), f"pid {os.getpid()} of this machine, this process")
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = self._folder.open(self._name, os.O_RDWR)
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:

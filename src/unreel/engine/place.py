@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import obstore.store
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.names import relative_name
+from unreel.core.writing import Folder
 
 _CLIENT_OPTIONS = ("allow_http", "timeout", "connect_timeout")
 
@@ -24,6 +26,8 @@ class Place:
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    root: str = field(default="", repr=False, compare=False)
+    """The place that a person named and that this one lies below; "" for that place itself."""
 
     @property
     def is_local(self) -> bool:
@@ -36,7 +40,78 @@ class Place:
         return Path(self.uri)
 
     def __truediv__(self, name: str) -> "Place":
-        return Place(f"{self.uri.rstrip('/')}/{name}", self.options)
+        below = f"{self.uri.rstrip('/')}/{relative_name(name)}"
+        return Place(below, self.options, self.root or self.uri)
+
+    def inside(self, name: str = "") -> tuple[Folder, str]:
+        """The folder that a person named, and `name` below this place as seen from there.
+
+        Only where `is_local`. Nothing is written below it but through that folder.
+        """
+        above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
+        return Folder(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
+
+    def beside(self, ending: str) -> tuple[Folder, str]:
+        """The same for the file whose name is this place's with `ending`."""
+        folder, below = self.inside()
+        if below:
+            return folder, below + ending
+        return Folder(self.path.parent), self.path.name + ending
+
+    def require_plain(self, *, whole: bool = False) -> None:
+        """Refuse a link at or in this folder, or between it and the one that was named; or below it."""
+        if self.is_local:
+            folder, below = self.inside()
+            folder.require_plain(below, whole=whole)
+
+    def put(self, name: str, data: bytes | Path, *, published: bool = False) -> None:
+        """Keep `data`, or the bytes of that file, under `name`; it appears whole."""
+        if not self.is_local:
+            self.objects().put(name, data)
+            return
+        folder, below = self.inside(name)
+        folder = replace(folder, published=published)
+        if isinstance(data, Path):
+            folder.copy(data, below)
+        else:
+            folder.write(below, data)
+
+    def read(self, name: str) -> bytes:
+        """The bytes under `name`.
+
+        Raises:
+            FileNotFoundError: There are none.
+        """
+        if not self.is_local:
+            return bytes(self.objects().get(name).bytes())
+        folder, below = self.inside(name)
+        with folder.read(below) as file:
+            return file.read()
+
+    def names(self) -> list[str]:
+        """The names of all that lies below; a link is one of them, what it leads to is not."""
+        if not self.is_local:
+            return [one["path"] for chunk in self.objects().list() for one in chunk]
+        folder, below = self.inside()
+        return folder.files(below)
+
+    def size(self, name: str) -> int | None:
+        """Bytes under `name`; None where there are none."""
+        if self.is_local:
+            folder, below = self.inside(name)
+            return folder.size(below)
+        try:
+            return int(self.objects().head(name)["size"])
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Take away what lies under `name`."""
+        if self.is_local:
+            folder, below = self.inside(name)
+            folder.remove(below)
+        else:
+            self.objects().delete(name)
 
     def objects(self) -> Any:
         """The store of objects under this place, for reading and writing them by relative path."""
@@ -58,7 +133,7 @@ def fetch(place: Place, *, into: Path) -> None:
     folder, _, name = place.uri.rpartition("/")
     try:
         stream = Place(folder, place.options).objects().get(name).stream()
-        with into.open("wb") as file:
+        with Folder(into.parent).create(into.name) as file:
             for piece in stream:
                 file.write(piece)
     except BaseError as error:

@@ -140,6 +140,7 @@ class Table:
     def open(self) -> Any:
         """The Lance data set behind the table, at its latest version."""
         _share_heaps()
+        self.place.require_plain()
         try:
             return lance.dataset(
                 self.place.uri,
@@ -256,6 +257,11 @@ class TableWriter:
 
     def _prepare(self) -> Any:
         place, kind = self._table.place, self._table.kind
+        if place.is_local:
+            # Lance goes where links lead, and removes what it takes for leftovers there.
+            folder, name = place.inside()
+            folder.make(name)
+            place.require_plain(whole=True)
         if not self._table.exists():
             empty = kind.schema.empty_table()
             lance.write_dataset(empty, place.uri, storage_options=dict(place.options))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 from pydantic import TypeAdapter
 
@@ -15,6 +15,7 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Verdict
+from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.questions import Planned, Unaskable
 from unreel.evaluate.reading import planned_with_answers, read_answer
@@ -81,15 +82,9 @@ def write_run(run: Run, file: Path, *, form: RunFormat, mode: Mode = "strict") -
     """
     if file.exists():
         raise UnreadableSourceError(str(file), "exists already", "Name a new file, or remove it")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
     write = {"jsonl": _write_jsonl, "parquet": _write_parquet}[form]
-    try:
-        n_rows = write(export_rows(run, mode=mode), part)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
-    return n_rows
+    with Folder(file.parent).create(file.name) as into:
+        return write(export_rows(run, mode=mode), into)
 
 
 def _asked(planned: Planned, answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode) -> Row:
@@ -149,23 +144,22 @@ def _failed(failure: Failure) -> Row:
     }
 
 
-def _write_jsonl(rows: Iterable[Row], path: Path) -> int:
+def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
     n_rows = 0
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            n_rows += 1
+    for row in rows:
+        into.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+        n_rows += 1
     return n_rows
 
 
-def _write_parquet(rows: Iterable[Row], path: Path) -> int:
+def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     fields = [pa.field(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()]
     schema = pa.schema(fields)
     source, n_rows = iter(rows), 0
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(into, schema) as writer:
         while chunk := [_flat(row) for row in itertools.islice(source, _LOOK)]:
             writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))
             n_rows += len(chunk)

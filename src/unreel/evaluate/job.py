@@ -12,6 +12,7 @@ from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
+from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
@@ -97,7 +98,7 @@ class Run:
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
-        stored = json.loads(bytes(self.place.objects().get(RECIPE_FILE).bytes()))
+        stored = json.loads(self.place.read(RECIPE_FILE))
         return str(stored["reviewer"])
 
 
@@ -185,7 +186,7 @@ def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
     from obstore.exceptions import BaseError
 
     try:
-        stored = json.loads(bytes(place.objects().get(RECIPE_FILE).bytes()))
+        stored = json.loads(place.read(RECIPE_FILE))
     except (BaseError, FileNotFoundError, ValueError) as error:
         setting, problem = "run", f"{place.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
@@ -235,20 +236,18 @@ def _keep_recipe(run: Run, cast: Cast) -> None:
         "instrument": str(run.scope.instrument),
         "recipe": run.recipe.model_dump(mode="json"),
     }
-    objects = run.place.objects()
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     try:
-        stored = bytes(objects.get(RECIPE_FILE).bytes()).decode()
+        stored = run.place.read(RECIPE_FILE)
     except FileNotFoundError:
-        objects.put(RECIPE_FILE, text.encode())
+        run.place.put(RECIPE_FILE, text.encode())
         return
     before = json.loads(stored)
     if before["instrument"] != document["instrument"] or before["reviewer"] != cast.name:
         setting, problem = "out", f"{run.place.uri} holds a run of {before['reviewer']}"
         raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")
-    objects.put(RECIPE_FILE, text.encode())
+    run.place.put(RECIPE_FILE, text.encode())
 
 
 def _ledger(run: Run, part: str) -> Path:
-    run.ledgers.mkdir(parents=True, exist_ok=True)
-    return run.ledgers / f"{part}.ledger"
+    return Folder(run.ledgers).make() / f"{part}.ledger"

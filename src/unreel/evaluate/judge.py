@@ -4,9 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BufferedWriter
 from pathlib import Path
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +15,7 @@ from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.verdict import Unparsed
+from unreel.core.writing import Folder
 from unreel.protocols.text import after_thinking
 from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
 from unreel.reviewers.budget import Ledger
@@ -281,7 +281,7 @@ _LINE: Final = TypeAdapter(_Line)
 def _read_cache(path: Path) -> Iterator[tuple[str, Ruling]]:
     """All whole lines, the latest of a key last; a line that a kill cut short was never answered."""
     try:
-        with path.open("rb") as file:
+        with Folder(path.parent).read(path.name) as file:
             for line in file:
                 try:
                     read = _LINE.validate_json(line)
@@ -294,17 +294,16 @@ def _read_cache(path: Path) -> Iterator[tuple[str, Ruling]]:
         raise _unusable(path, error) from error
 
 
-def _open_cache(path: Path) -> BufferedWriter:
+def _open_cache(path: Path) -> IO[bytes]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
+        file = Folder(path.parent).append(path.name)
     except OSError as error:
         raise _unusable(path, error) from error
     file.write(b"\n")  # a kill may have cut the last line: the next one must not be glued to it
     return file
 
 
-def _append(file: BufferedWriter, key: str, ruling: Ruling) -> None:
+def _append(file: IO[bytes], key: str, ruling: Ruling) -> None:
     """One line in one `write`: it outlives kill -9 of this process from here on."""
     file.write(_LINE.dump_json(_Line(key=key, ruling=ruling)) + b"\n")
     file.flush()

@@ -13,6 +13,7 @@ from typing import Final
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.trace import Trace
+from unreel.core.writing import Folder
 from unreel.evaluate.cast import Cast
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.reviewers.contract import Exhibit, Material, Sheet
@@ -86,9 +87,7 @@ def sample_casts() -> tuple[Cast, ...]:
 
 def write_sample(folder: Path) -> Path:
     """Draw the sample's clip into `folder`."""
-    path = folder / FILE
-    path.write_bytes(synthesise(RECIPE))
-    return path
+    return Folder(folder).write(FILE, synthesise(RECIPE))
 
 
 def sample_truth() -> tuple[Trace, ...]:

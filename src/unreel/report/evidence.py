@@ -15,6 +15,7 @@ from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
+from unreel.core.writing import Folder
 from unreel.evaluate.review import Opinion, Review
 from unreel.media.overlay import annotate
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
@@ -69,12 +70,10 @@ def write_evidence(
     review: Review, out: Path, *, reader: MediaReader, background: Background
 ) -> Evidence:
     """Write the page and the annotated clip of `review` into the folder `out`."""
-    out.mkdir(parents=True, exist_ok=True)
     footage = prepare_footage(review.clip, out, reader=reader)
     annotated = _write_annotated(review, out / ANNOTATED, reader=reader, truth=background.truth)
-    page = out / PAGE
     html = build_page(review, background, footage=footage, annotated=annotated)
-    page.write_text(html, encoding="utf-8")
+    page = Folder(out).write(PAGE, html.encode())
     return Evidence(page=page, annotated=annotated, footage=footage)
 
 
@@ -210,8 +209,7 @@ def _write_annotated(
     )
     tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
     marks = list(moving_marks(tracks, duration_us=duration_us))
-    path.write_bytes(annotate(pictures, marks, duration_us=duration_us))
-    return path
+    return Folder(path.parent).write(path.name, annotate(pictures, marks, duration_us=duration_us))
 
 
 def _annotated_plan(video: VideoFacts) -> str:

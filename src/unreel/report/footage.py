@@ -1,7 +1,6 @@
 """The clip as a browser can play it: the file itself where it can, a copy in a normal form where not."""
 
 import base64
-import shutil
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
+from unreel.core.writing import Folder
 from unreel.evaluate.showing import SurveyedClip
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
@@ -54,7 +54,7 @@ def prepare_footage(
         src = data_uri(Path(clip.location).read_bytes(), mime)
     else:
         src = name
-        shutil.copyfile(clip.location, out / name)
+        Folder(out).copy(Path(clip.location), name)
     video = facts.video
     return Footage(
         src=src,
@@ -78,7 +78,7 @@ def _copy(
     src = data_uri(data, mime)
     if len(data) > inline_bytes:
         src = name
-        (out / name).write_bytes(data)
+        Folder(out).write(name, data)
     return Footage(
         src=src,
         width=form.width,

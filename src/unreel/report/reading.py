@@ -1,7 +1,7 @@
 """A run as a page needs it: every question with its truth, its answer and what was read in it."""
 
+import contextlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition
+from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import Rows, score_run
 from unreel.evaluate.showing import SurveyedClip
@@ -191,8 +192,8 @@ def _judges(run: Run, model: str | None, folder: Path) -> ExplanationJudges | No
     if model is None or run.recipe.protocol != "trace":
         return None
     cache = folder / RULINGS
-    if (run.ledgers / RULINGS).is_file():
-        shutil.copyfile(run.ledgers / RULINGS, cache)
+    with contextlib.suppress(FileNotFoundError), Folder(run.ledgers).read(RULINGS) as kept:
+        Folder(folder).write(RULINGS, kept.read())
     silent = partial(_SilentJudge, endpoint_name(model, Manner()))
     return ExplanationJudges([silent], cache, run.recipe.seed)
 

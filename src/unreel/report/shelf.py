@@ -1,12 +1,10 @@
 """The clips beside a report: linked, copied, or left out."""
 
-import os
-import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Literal
 
 from unreel.core.errors import MediaError
+from unreel.core.writing import Folder
 from unreel.engine.access import Access, local_copy
 from unreel.evaluate.showing import SurveyedClip
 
@@ -20,7 +18,7 @@ _SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "t
 class Shelf:
     """Puts each clip into the report's folder once, under the id of its bytes."""
 
-    out: Path
+    out: Folder
     media: Media
     access: Access
     sources: dict[str, str] = field(default_factory=dict)
@@ -41,24 +39,13 @@ class Shelf:
 
     def _put(self, clip: SurveyedClip) -> None:
         name = f"{FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
-        target = self.out / name
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with local_copy(clip.location, self.access) as file:
-                target.unlink(missing_ok=True)
                 if self.media == "copy":
-                    shutil.copyfile(file, target)
+                    self.out.copy(file, name)
                 else:
-                    _link(file.resolve(strict=True), target)
+                    self.out.link(file.resolve(strict=True), name)
         except (OSError, MediaError) as error:
             self.missing[clip.id] = f"the clip could not be put beside the report: {error}"
             return
         self.sources[clip.id] = name
-
-
-def _link(file: Path, target: Path) -> None:
-    """A hard link where the file system allows it, else a symbolic one: neither takes up space."""
-    try:
-        os.link(file, target)
-    except OSError:
-        target.symlink_to(file)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.evaluate.job import Run
 from unreel.report.account import costs, coverage
@@ -62,11 +63,10 @@ def write_report(
     entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
     boards = [_fill(board) for board in _boards(entrants)]
     names = _names(boards, len(entrants))
-    out.mkdir(parents=True, exist_ok=True)
-    shelf = Shelf(out=out, media=media, access=_access(runs))
+    folder = Folder(out, published=True)
+    shelf = Shelf(out=folder, media=media, access=_access(runs))
     browser = build_browser(entrants, names, shelf)
-    page = out / PAGE
-    page.write_text(_document(boards, browser), encoding="utf-8")
+    page = folder.write(PAGE, _document(boards, browser).encode())
     return Written(
         page=page,
         size_bytes=page.stat().st_size,

@@ -17,6 +17,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair, Rating
 from unreel.core.names import read_clip_id
 from unreel.core.verdict import Position
+from unreel.core.writing import Folder
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
 from unreel.protocols.trace.truth import TraceTruth
@@ -143,7 +144,8 @@ def save_recipe(recipe: Recipe, folder: Path, *, media: Path) -> None:
         "instrument": str(recipe.instrument.instrument),
         "media": str(media.resolve()),
     }
-    (folder / RECIPE_FILE).write_text(json.dumps(text, indent=2) + "\n", encoding="utf-8")
+    data = (json.dumps(text, indent=2) + "\n").encode()
+    Folder(folder, published=True).write(RECIPE_FILE, data)
 
 
 @dataclass(frozen=True, slots=True)

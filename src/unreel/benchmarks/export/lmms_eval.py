@@ -17,6 +17,7 @@ from unreel.benchmarks.export.item import QUESTIONS_FILE, Recipe
 from unreel.benchmarks.export.scoring import reported_figures
 from unreel.benchmarks.export.writing import Exported, write_questions
 from unreel.benchmarks.opening import Benchmark
+from unreel.core.writing import Folder
 from unreel.media.reader import MediaReader
 
 MODULE: Final = "unreel_task"
@@ -64,10 +65,11 @@ def export_lmms_eval(
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
     figures = list(reported_figures(recipe.protocol))
-    (folder / f"{MODULE}.py").write_text(_module(recipe, figures), encoding="utf-8")
+    into = Folder(folder, published=True)
+    into.write(f"{MODULE}.py", _module(recipe, figures).encode())
     yaml = json.dumps(_config(recipe, folder, figures), indent=2)
     tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
-    (folder / f"{recipe.name}.yaml").write_text(tagged + "\n", encoding="utf-8")
+    into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
     return exported
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
+from unreel.core.writing import Folder
 from unreel.protocols.showing import mark_clip
 
 SCORES: Final = "_unreel.json"
@@ -41,8 +42,8 @@ class VlmDataset:
         said = {int(row["index"]): row.get("prediction") for row in predictions}
         replies = [(item_of(row), _as_text(said.get(row["index"]))) for row in self._rows]
         figures = list_figures(score_replies(self._recipe, replies))
-        path = eval_file.with_name(eval_file.stem + SCORES)
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        data = (json.dumps(figures, indent=2) + "\n").encode()
+        Folder(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
         return figures
 
     def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import Recipe, read_rows
 from unreel.benchmarks.export.writing import Exported, write_questions
 from unreel.benchmarks.opening import Benchmark
+from unreel.core.writing import Folder
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import (
     Paper,
@@ -96,14 +97,15 @@ def export_vlmevalkit(
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
     pairs = recipe.protocol == "preference"
     columns = (*COLUMNS, _PAIR_COLUMN) if pairs else COLUMNS
-    with (folder / f"{recipe.name}.tsv").open("w", encoding="utf-8", newline="") as file:
+    into = Folder(folder, published=True)
+    with into.create_text(f"{recipe.name}.tsv") as file:
         table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
         table.writeheader()
         table.writerows(_lines(folder))
     text = _MODULE_TEXT.format(
         name=recipe.name, instrument=recipe.instrument.instrument, pace=_pace(recipe)
     )
-    (folder / f"{MODULE}.py").write_text(text, encoding="utf-8")
+    into.write(f"{MODULE}.py", text.encode())
     return exported
 
 

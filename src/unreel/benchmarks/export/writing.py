@@ -1,6 +1,5 @@
 """Writes the questions of a benchmark with the frames that they show: all that another tool needs."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,8 @@ from unreel.benchmarks.export.showing import Part, show
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
+from unreel.core.identity import bytes_id
+from unreel.core.writing import Folder
 from unreel.media.reader import MediaReader, SampledFrame
 
 FRAMES: Final = "frames"
@@ -47,18 +48,18 @@ def write_questions(
     Raises:
         UnreadableSourceError: nothing can be asked.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    into = Folder(folder, published=True)
     n_questions = n_rejected = 0
     rejected: list[Rejected] = []
     prompt = recipe.instrument.prompt(recipe.prompt).text
-    with (folder / QUESTIONS_FILE).open("w", encoding="utf-8") as file:
+    with into.create_text(QUESTIONS_FILE) as file:
         for sheet in _sheets(benchmark, recipe, reader=reader):
             if isinstance(sheet, Rejected):
                 n_rejected += 1
                 if len(rejected) < REASONS_SHOWN:
                     rejected.append(sheet)
                 continue
-            shown = json.dumps([_write_part(part, folder, sheet.media) for part in sheet.parts])
+            shown = json.dumps([_write_part(part, into, sheet.media) for part in sheet.parts])
             row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": shown}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             n_questions += 1
@@ -87,7 +88,7 @@ def _sheets(
             yield _Sheet(question, parts, benchmark.root)
 
 
-def _write_part(part: Part, folder: Path, media: Path) -> dict[str, str]:
+def _write_part(part: Part, folder: Folder, media: Path) -> dict[str, str]:
     match part:
         case str():
             return {"text": part}
@@ -95,8 +96,7 @@ def _write_part(part: Part, folder: Path, media: Path) -> dict[str, str]:
             return {"video": part.relative_to(media).as_posix()}
         case SampledFrame():
             # Named by its bytes: a clip that is shown in several pairs is written once.
-            name = f"{hashlib.sha256(part.data).hexdigest()}.jpg"
-            place = Path(FRAMES) / name[:2] / name
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-            (folder / place).write_bytes(part.data)
-            return {"image": place.as_posix()}
+            name = bytes_id(part.data)
+            place = f"{FRAMES}/{name[:2]}/{name}.jpg"
+            folder.write(place, part.data)
+            return {"image": place}

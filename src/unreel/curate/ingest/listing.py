@@ -28,14 +28,13 @@ def list_once(prefix: Place, *, keep_in: Place) -> Iterator[StoredObject]:
     Raises:
         UnreadableSourceError: The store cannot be reached.
     """
-    kept = keep_in.objects()
     name = f"listings/{digest('listing', prefix.uri)[:32]}.jsonl"
     try:
-        text = bytes(kept.get(name).bytes())
+        text = keep_in.read(name)
     except FileNotFoundError:
         found = sorted(_list(prefix), key=lambda one: one.path)
         text = b"".join(json.dumps(asdict(one)).encode() + b"\n" for one in found)
-        kept.put(name, text)
+        keep_in.put(name, text)
     for line in text.splitlines():
         yield StoredObject(**json.loads(line))
 

@@ -14,6 +14,7 @@ from scipy import signal
 from unreel.core.failure import Failure
 from unreel.core.span import to_us
 from unreel.core.trace import Category, Trace
+from unreel.core.writing import Folder
 from unreel.curate.injection.inject import Unfit, inject
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
@@ -104,7 +105,7 @@ def inject_clip(
     changed = injected.frames
     places = range(len(clip.pictures))
     pictures = (changed[i] if i in changed else clip.pictures[i] for i in places)
-    _write(into, encode_clip(clip, pictures))
+    Folder(into.parent).write(into.name, encode_clip(clip, pictures))
     return injected.trace
 
 
@@ -113,7 +114,7 @@ def write_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure | None
     clip = load_clip(path, reader=reader)
     if isinstance(clip, Failure):
         return clip
-    _write(into, encode_clip(clip, iter(clip.pictures)))
+    Folder(into.parent).write(into.name, encode_clip(clip, iter(clip.pictures)))
     return None
 
 
@@ -179,10 +180,3 @@ def _lay_out(sound: Sound, *, first_s: Fraction, end_s: Fraction) -> NDArray[np.
     begin = max(0, start)
     samples[begin : begin + len(piece), 0] = np.clip(np.rint(piece), -32_768, 32_767)
     return samples
-
-
-def _write(into: Path, data: bytes) -> None:
-    """All of it or nothing."""
-    part = into.with_name(f"{into.name}.part")
-    part.write_bytes(data)
-    part.replace(into)

@@ -41,5 +41,5 @@ def _look(reader: MediaReader, file: Path, _given: Found, *, media: Place) -> Fo
         return frame
     sha256 = bytes_id(frame.data)
     name = stored_name(sha256, ".jpg")
-    media.objects().put(name, frame.data)
+    media.put(name, frame.data)
     return {"sha256": sha256, "name": name, "bytes": len(frame.data)}

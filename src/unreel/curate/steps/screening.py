@@ -40,7 +40,7 @@ def screen_pieces(
         else:
             kept.append(piece)
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    bench.place.objects().put(QUEUE, text.encode())
+    bench.place.put(QUEUE, text.encode())
     return Sifted(pieces=tuple(kept), left_out=tuple(out))
 
 

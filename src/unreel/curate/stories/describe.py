@@ -15,6 +15,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument, Question
+from unreel.core.writing import Folder
 from unreel.media.reader import MediaReader
 from unreel.protocols.framing import on_one_line
 from unreel.protocols.reality.prompts import STORYBOARD
@@ -119,8 +120,7 @@ async def _describe_all(
         }
         missing = {clip.clip: clip for clip in clips if clip.clip not in stories}
         waiting = iter(missing.values())
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        with cache.open("ab") as file:
+        with Folder(cache.parent).append(cache.name) as file:
             file.write(b"\n")  # a kill may have cut the last line
 
             async def work() -> None:
@@ -154,9 +154,11 @@ _LINE: Final = TypeAdapter(_Line)
 
 def _read_cache(path: Path) -> Iterator[tuple[str, str]]:
     """All whole lines; one that a kill cut short was never answered."""
-    if not path.exists():
+    try:
+        found = Folder(path.parent).read(path.name)
+    except FileNotFoundError:
         return
-    with path.open("rb") as file:
+    with found as file:
         for line in file:
             try:
                 read = _LINE.validate_json(line)

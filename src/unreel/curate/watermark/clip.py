@@ -11,6 +11,7 @@ from scipy.signal import resample_poly
 
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
+from unreel.core.writing import Folder
 from unreel.curate.watermark.find import find_watermarks
 from unreel.curate.watermark.mark import Mark, Watermarks
 from unreel.curate.watermark.remove import remove_watermarks
@@ -60,7 +61,8 @@ def clean_clip(
     sound = reader.sound(path)
     if isinstance(sound, Failure):
         return sound
-    into.write_bytes(_encode(sampled, facts, marks=marks.found, sound=sound))
+    data = _encode(sampled, facts, marks=marks.found, sound=sound)
+    Folder(into.parent).write(into.name, data)
     return marks
 
 

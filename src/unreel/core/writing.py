@@ -1,0 +1,266 @@
+"""The one door through which files are made: below a folder that the user named, and nowhere else.
+
+That folder may be a link, for its owner named it; nothing below it may be one. Names are walked part by
+part from an open folder, so that nobody can put a link in the way between a look and a write. A file is
+written under a name of its own and then takes its place: it is there whole or not at all, and what lay
+there, a link too, is replaced and never followed.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final, NoReturn, TextIO
+
+from unreel.core.errors import UnsafeTargetError
+from unreel.core.names import relative_name
+
+PART: Final = ".unreel-"
+"""Begins the name of a file that is not whole yet; what a kill leaves behind has it."""
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a pipe in the place of a file would be waited for.
+_THERE: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DEEPEST: Final = 16
+_NOT_A_FOLDER: Final = (errno.ELOOP, errno.ENOTDIR)
+_NOT_A_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to write into. Names are relative to it, with `/` between their parts.
+
+    Every method raises `InvalidValueError` for a name that leads out of the folder and
+    `UnsafeTargetError` where a link, or something else that is not ours, lies in the way.
+    """
+
+    root: Path
+    published: bool = False
+    """Files are 0600, and folders made below 0700. What is made to be handed on (a report, an export,
+    a frozen benchmark) may be read by whoever may read its folder, which the umask decides."""
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Make the file `name`, or replace it."""
+        with self.create(name) as file:
+            file.write(data)
+        return self.root / name
+
+    @contextlib.contextmanager
+    def create(self, name: str) -> Iterator[IO[bytes]]:
+        """A file to write to, which becomes `name` at the end; an error leaves what was there."""
+        with self._parent(name) as (parent, last), self._part(parent, last) as part:
+            descriptor = os.open(part, os.O_WRONLY | _NEW, 0o600, dir_fd=parent)
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                if self.published:
+                    os.fchmod(descriptor, 0o600 | (os.fstat(parent).st_mode & 0o044))
+                if _lies_there(last, parent):
+                    os.fsync(
+                        descriptor
+                    )  # or a power failure could take the old one and the new one
+
+    @contextlib.contextmanager
+    def create_text(self, name: str) -> Iterator[TextIO]:
+        """The same for text, as UTF-8, with line ends as they are written."""
+        with self.create(name) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            yield text
+            text.detach()
+
+    def copy(self, source: Path, name: str) -> None:
+        """Make the file `name` with the bytes of the file `source`."""
+        with open_regular(source) as file, self.create(name) as into:
+            shutil.copyfileobj(file, into, 1 << 20)
+
+    def hard_link(self, source: Path, name: str) -> bool:
+        """Make `name` a second name of the file `source`, if the file system allows it; whether."""
+        with self._parent(name) as (parent, last), contextlib.suppress(OSError):
+            with self._part(parent, last) as part:
+                os.link(source, part, dst_dir_fd=parent, follow_symlinks=False)
+            return True
+        return False
+
+    def link(self, source: Path, name: str) -> None:
+        """Make `name` a hard link to the file `source`, or a symbolic one: neither takes up space."""
+        if not self.hard_link(source, name):
+            with self._parent(name) as (parent, last), self._part(parent, last) as part:
+                os.symlink(source, part, dir_fd=parent)
+
+    def remove(self, name: str) -> None:
+        """Take the file away if it is there; of a link, the link."""
+        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
+            os.unlink(place[1], dir_fd=place[0])
+
+    def read(self, name: str) -> IO[bytes]:
+        """The file `name`, open for reading, if it is a regular one.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+        with self._parent(name, make=False) as (parent, last):
+            return os.fdopen(self._open(last, os.O_RDONLY, parent=parent, name=name), "rb")
+
+    def append(self, name: str) -> IO[bytes]:
+        """The file `name`, open for writing at its end, made where it is not there."""
+        return os.fdopen(self.open(name, os.O_WRONLY | os.O_APPEND), "ab")
+
+    def open(self, name: str, flags: int) -> int:
+        """A descriptor of `name` itself, made where it is not there; another user's is refused."""
+        with self._parent(name) as (parent, last):
+            while True:
+                with contextlib.suppress(FileExistsError):
+                    return os.open(last, flags | _NEW, 0o600, dir_fd=parent)
+                # Who made it may have taken it away again.
+                with contextlib.suppress(FileNotFoundError):
+                    descriptor = self._open(last, flags, parent=parent, name=name)
+                    found = os.fstat(descriptor)
+                    if found.st_uid == os.geteuid() and found.st_nlink <= 1:
+                        return descriptor
+                    os.close(descriptor)
+                    self._refuse(name, "belongs to somebody else, or has a second name elsewhere")
+
+    def open_fresh(self, name: str, flags: int) -> int:
+        """A descriptor of a new, empty file `name`; what was there is taken away, not emptied."""
+        with self._parent(name) as (parent, last):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(last, dir_fd=parent)
+            return os.open(last, flags | _NEW, 0o600, dir_fd=parent)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give the file `name` the name `to` in the same folder."""
+        with self._parent(name, make=False) as (parent, last):
+            os.rename(last, relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
+
+    def size(self, name: str) -> int | None:
+        """Bytes of the file `name`; None where there is none, or what is there is no regular file."""
+        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
+            found = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
+            return found.st_size if stat.S_ISREG(found.st_mode) else None
+        return None
+
+    def make(self, name: str = "") -> Path:
+        """The folder `name` below this one, or this one, made where it is not there."""
+        with self._parent(_within(name)):
+            return self.root / name
+
+    def files(self, name: str = "") -> list[str]:
+        """What lies below `name`, relative to it: files, and links as they are, sorted."""
+        with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
+            return sorted(each for each, _ in self._walk(at[0], depth=_DEEPEST))
+        return []
+
+    def require_plain(self, name: str = "", *, whole: bool = False) -> None:
+        """Refuse a link at the folder `name`, on the way there or in it; with `whole`, also deeper."""
+        with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
+            for each, is_plain in self._walk(at[0], depth=_DEEPEST) if whole else _entries(at[0]):
+                if not is_plain:
+                    self._refuse(f"{name}/{each}" if name else each, "is a link, or no file")
+
+    def _walk(self, at: int, above: str = "", *, depth: int) -> Iterator[tuple[str, bool]]:
+        """Every entry but folders, below an open folder, and whether it is a regular file."""
+        folders: list[str] = []
+        for name, is_plain in _entries(at, folders):
+            yield above + name, is_plain
+        for name in folders:
+            if not depth:
+                self._refuse(above + name, "lies in more folders than unreel ever makes")
+            below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+            try:
+                yield from self._walk(below, f"{above}{name}/", depth=depth - 1)
+            finally:
+                os.close(below)
+
+    @contextlib.contextmanager
+    def _parent(self, name: str, *, make: bool = True) -> Iterator[tuple[int, str]]:
+        """The open folder of `name` and the last part of the name; folders are made on the way."""
+        *folders, last = relative_name(name).split("/")
+        if make:
+            self.root.mkdir(parents=True, exist_ok=True)
+        at = os.open(self.root, _FOLDER)
+        try:
+            for part in folders:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(part, 0o777 if self.published else 0o700, dir_fd=at)
+                try:
+                    below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+                except OSError as error:
+                    if error.errno in _NOT_A_FOLDER:
+                        self._refuse(name, f"{part!a} on the way there is a link, or no folder")
+                    raise
+                os.close(at)
+                at = below
+            yield at, last
+        finally:
+            os.close(at)
+
+    @contextlib.contextmanager
+    def _part(self, parent: int, last: str) -> Iterator[str]:
+        """A name for a file that is not whole yet; in the end the file is called `last`, or gone."""
+        part = f"{PART}{secrets.token_hex(8)}"
+        try:
+            yield part
+            try:
+                os.rename(part, last, src_dir_fd=parent, dst_dir_fd=parent)
+            except IsADirectoryError:
+                self._refuse(last, "is a folder, and a file belongs there")
+        finally:
+            # Two links to one file are left as they are by a rename, so it may still be there.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part, dir_fd=parent)
+
+    def _open(self, last: str, flags: int, *, parent: int, name: str) -> int:
+        try:
+            descriptor = os.open(last, flags | _THERE, dir_fd=parent)
+        except OSError as error:
+            if error.errno in _NOT_A_FILE:
+                self._refuse(name, "is a link, or no file")
+            raise
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            self._refuse(name, "is no regular file")
+        return descriptor
+
+    def _refuse(self, name: str, problem: str) -> NoReturn:
+        raise UnsafeTargetError(str(self.root / name), problem)
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """The file at `path`, which the user named, for reading; links are followed, pipes not awaited."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]]:
+    """What an open folder holds, and whether each is a regular file; folders are listed apart."""
+    found: list[tuple[str, bool]] = []
+    with os.scandir(at) as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                found.append((entry.name, entry.is_file(follow_symlinks=False)))
+            elif folders is not None:
+                folders.append(entry.name)
+    return found
+
+
+def _within(name: str) -> str:
+    """A name inside the folder `name`, or inside the root where that is empty."""
+    return f"{name}/x" if name else "x"
+
+
+def _lies_there(last: str, parent: int) -> bool:
+    try:
+        os.stat(last, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
