@@ -11,6 +11,7 @@ from unreel.core.errors import (
     UnknownNameError,
     UnreadableSourceError,
     UnreelError,
+    UnsafeTargetError,
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.registry import Lazy, Registry
@@ -22,6 +23,7 @@ ERRORS = [
     UnknownNameError("protocol", "trase", ["realism", "trace"]),
     MissingExtraError("lance", "eval"),
     UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"),
+    UnsafeTargetError("page/media", "is a link, or no folder"),
     SandboxError("the process that opens media files did not start"),
     MediaError(Failure(FailureReason.NO_VIDEO, "audio only")),
 ]

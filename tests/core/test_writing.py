@@ -194,6 +194,8 @@ def test_another_users_file_is_not_opened_in_place(folder: Folder) -> None:
     with pytest.raises(UnsafeTargetError, match="somebody else"):
         folder.open("lock", os.O_RDWR)
     assert path.read_bytes() == b"theirs"
+    os.chown(folder.root, 12345, 12345)  # as on a mount that gives everything to one user
+    os.close(folder.open("lock", os.O_RDWR))
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "loop", "pipe", "socket"])
@@ -224,6 +226,17 @@ def test_the_folder_that_was_named_may_itself_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "disk")
     Folder(tmp_path / "out").write("a/b", b"x")
     assert (tmp_path / "disk/a/b").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling"])
+def test_a_root_that_is_no_folder_is_refused_in_words(kind: str, folder: Folder) -> None:
+    if kind == "file":
+        folder.root.write_text("mine")
+    else:
+        folder.root.symlink_to(folder.root.parent / "nowhere")
+    with pytest.raises(UnsafeTargetError, match="is no folder"):
+        folder.write("a", b"x")
+    assert not (folder.root.parent / "nowhere").exists()
 
 
 def test_linking_twice_leaves_one_name(folder: Folder, victim: Path) -> None:

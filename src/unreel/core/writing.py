@@ -121,7 +121,9 @@ class Folder:
                 with contextlib.suppress(FileNotFoundError):
                     descriptor = self._open(last, flags, parent=parent, name=name)
                     found = os.fstat(descriptor)
-                    if found.st_uid == os.geteuid() and found.st_nlink <= 1:
+                    # Where a mount or a container gives all files to one user, so is the folder his.
+                    owners = {os.geteuid(), os.fstat(parent).st_uid}
+                    if found.st_uid in owners and found.st_nlink <= 1:
                         return descriptor
                     os.close(descriptor)
                     self._refuse(name, "belongs to somebody else, or has a second name elsewhere")
@@ -181,9 +183,12 @@ class Folder:
     def _parent(self, name: str, *, make: bool = True) -> Iterator[tuple[int, str]]:
         """The open folder of `name` and the last part of the name; folders are made on the way."""
         *folders, last = relative_name(name).split("/")
-        if make:
-            self.root.mkdir(parents=True, exist_ok=True)
-        at = os.open(self.root, _FOLDER)
+        try:
+            if make:
+                self.root.mkdir(parents=True, exist_ok=True)
+            at = os.open(self.root, _FOLDER)
+        except (FileExistsError, NotADirectoryError):
+            raise UnsafeTargetError(str(self.root), "is no folder") from None
         try:
             for part in folders:
                 if make:

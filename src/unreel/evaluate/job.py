@@ -187,7 +187,7 @@ def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
 
     try:
         stored = json.loads(place.read(RECIPE_FILE))
-    except (BaseError, FileNotFoundError, ValueError) as error:
+    except (BaseError, OSError, ValueError) as error:
         setting, problem = "run", f"{place.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
         raise InvalidSettingError(setting, problem, remedy) from error
