@@ -9,8 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
+from unreel.core.names import plain_name
 from unreel.core.writing import Folder, open_regular
 
 APPEND = os.O_WRONLY | os.O_APPEND
@@ -112,6 +115,19 @@ def test_no_name_leads_out_of_the_folder(
         _uses(folder, name, source)[use]()  # type: ignore[operator]
     assert victim.read_text() == "mine"
     assert not folder.root.exists()
+
+
+@given(st.text(st.sampled_from("./\\\0~ab\n") | st.characters(), max_size=40))
+def test_any_name_is_refused_or_stays_inside(tmp_path_factory, name: str) -> None:
+    above = tmp_path_factory.mktemp("above")
+    folder = Folder(above / "out")
+    # A part may be too long, or hold what no file system of ours writes down.
+    with contextlib.suppress(InvalidValueError, OSError, UnicodeEncodeError):
+        path = folder.write(name, b"x")
+        assert path.resolve().is_relative_to(folder.root)
+    assert {path.name for path in above.iterdir()} <= {"out"}
+    folder.write(plain_name(name), b"x")
+    assert (folder.root / plain_name(name)).is_file()
 
 
 @pytest.mark.parametrize("use", USES)
