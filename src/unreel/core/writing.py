@@ -60,11 +60,11 @@ class Folder:
                 yield file
                 file.flush()
                 if self.published:
-                    os.fchmod(descriptor, 0o600 | (os.fstat(parent).st_mode & 0o044))
+                    with contextlib.suppress(OSError):  # some file systems know no modes
+                        os.fchmod(descriptor, 0o600 | (os.fstat(parent).st_mode & 0o044))
                 if _lies_there(last, parent):
-                    os.fsync(
-                        descriptor
-                    )  # or a power failure could take the old one and the new one
+                    # A power failure must not take the old one and the new one.
+                    os.fsync(descriptor)
 
     @contextlib.contextmanager
     def create_text(self, name: str) -> Iterator[TextIO]:
@@ -121,7 +121,7 @@ class Folder:
                 with contextlib.suppress(FileNotFoundError):
                     descriptor = self._open(last, flags, parent=parent, name=name)
                     found = os.fstat(descriptor)
-                    # Where a mount or a container gives all files to one user, so is the folder his.
+                    # A mount or a container may give all files to one user: the folder is his too.
                     owners = {os.geteuid(), os.fstat(parent).st_uid}
                     if found.st_uid in owners and found.st_nlink <= 1:
                         return descriptor
