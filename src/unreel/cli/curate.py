@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
+from unreel.cli.output import echo, json_option, print_json, print_table, say, trusted_option
 from unreel.core.names import plain_name
 from unreel.core.registry import Lazy
 from unreel.core.trace import Category, Trace
@@ -109,7 +109,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
         if as_json:
             print_json(state.audit.document)
         else:
-            click.echo(state.audit.text)
+            echo(*state.audit.text.split("\n"))
     for reason, n in state.reasons.items():
         say(f"  left out: {n} {reason}")
     sys.exit(1 if state.leaks else 0)
@@ -162,8 +162,8 @@ def inject(  # noqa: PLR0913  one parameter for each option
         print_json({"file": str(into), "trace": trace})
     else:
         span = trace.span
-        click.echo(f"{into}: {span.start_us / 1e6:.3f} s to {span.end_us / 1e6:.3f} s, {category}")
-        click.echo(trace.explanation)
+        echo(f"{into}: {span.start_us / 1e6:.3f} s to {span.end_us / 1e6:.3f} s, {category}")
+        echo(trace.explanation)
 
 
 @curate.command()

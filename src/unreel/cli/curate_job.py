@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter
-from unreel.cli.output import print_json, say
+from unreel.cli.output import echo, print_json, say
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.curate.job import Curation, State, curate, plan_steps
@@ -109,10 +107,10 @@ def _report(curation: Curation, state: State) -> None:
         say(f"  left out: {n} {reason}")
     say(f"{len(state.pieces)} clips")
     if state.audit is not None:
-        say(state.audit.text)
+        say(*state.audit.text.split("\n"))
     if _withheld(state):
         say("not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak")
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
         say(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
-        click.echo(state.frozen.place)
+        echo(state.frozen.place)

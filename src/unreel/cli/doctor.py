@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from unreel.cli.output import json_option, print_json, say
+from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_settings, read_storage
@@ -101,27 +101,27 @@ def doctor(*, store: str | None, as_json: bool) -> None:
 
 
 def _print(layers: frozenset[str], extras: list[Extra], store: Store | None) -> None:
-    click.echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
-    click.echo(f"{platform.platform()}, {os.cpu_count()} processors")
-    click.echo("\nProtection from strangers' files")
+    echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
+    echo(f"{platform.platform()}, {os.cpu_count()} processors")
+    echo("", "Protection from strangers' files")
     for layer in LAYERS:
         remedy = REMEDIES.get(layer, _SANDBOX)
         _line(layer, "" if layer in layers else f"{remedy}.", needed=True)
-    click.echo("\nOptional parts")
+    echo("", "Optional parts")
     for extra in extras:
         _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
-    click.echo("\nObject store")
+    echo("", "Object store")
     if store is None:
-        click.echo("  -    not tried: name a bucket with --store s3://bucket/prefix")
+        echo("  -    not tried: name a bucket with --store s3://bucket/prefix")
     else:
         _line(store.place, store.problem, needed=True)
 
 
 def _line(what: str, remedy: str, *, needed: bool) -> None:
     if not remedy:
-        click.echo(f"  yes  {what}")
+        echo(f"  yes  {what}")
     else:
-        click.echo(f"  {'NO ' if needed else 'no '}  {what}\n       {remedy}")
+        echo(f"  {'NO ' if needed else 'no '}  {what}", f"       {remedy}")
 
 
 def _protection() -> tuple[frozenset[str], str]:

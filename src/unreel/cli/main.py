@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from unreel.cli.output import say
+from unreel.cli.streams import guard_streams
 from unreel.core.errors import UnreelError
 from unreel.core.registry import Lazy
 
@@ -72,8 +74,15 @@ def unreel() -> None:
 
 def main() -> None:
     """Run the command line; an error that unreel raises on purpose ends it with status 2."""
+    guard_streams()
     try:
-        unreel()
+        sys.exit(unreel(standalone_mode=False))
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        say("Aborted!")
+        sys.exit(1)
     except UnreelError as error:
-        click.echo(f"unreel: {error}", err=True)
+        say(f"unreel: {error}")
         sys.exit(2)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from unreel.cli.output import say
+from unreel.core.plain import plain
 
 if TYPE_CHECKING:
     from unreel.engine.committer import Progress
@@ -40,10 +41,11 @@ class Meter:
         self._live: Any = None
 
     def __enter__(self) -> "Meter":
-        from rich.console import Console
         from rich.live import Live
 
-        console = Console(stderr=True)
+        from unreel.cli.console import open_console
+
+        console = open_console(stderr=True)
         if console.is_terminal if self._terminal is None else self._terminal:
             live = Live(console=console, transient=True, auto_refresh=False)
             self._live = self._open.enter_context(live)
@@ -72,7 +74,7 @@ class Meter:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+            self._live.update(Text(plain(line), no_wrap=True, overflow="ellipsis"), refresh=True)
         elif self._told_s is None or now_s - self._told_s >= PIPE_PAUSE_S:
             self._told_s = now_s
             say(line)

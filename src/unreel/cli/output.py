@@ -1,11 +1,17 @@
-"""How commands print: data to stdout, talk to stderr."""
+"""How commands print: data to stdout, talk to stderr, and nothing that a terminal would obey.
+
+Names, answers, signers and server messages are strangers' words. This module, `console` and `streams`
+are the only ones that print, and every text passes `core.plain` here; one line given is one line shown.
+"""
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import click
-from pydantic_core import to_jsonable_python
+
+from unreel.core.plain import plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,8 +33,23 @@ def trusted_option(command: F) -> F:
 
 
 def print_json(value: object) -> None:
-    """Print `value`, with the dataclasses it holds, as one JSON document."""
-    click.echo(json.dumps(to_jsonable_python(value), indent=2, ensure_ascii=False))
+    """Print `value`, with the dataclasses it holds, as one JSON document.
+
+    What would act on a terminal is escaped, so that the document still says exactly what it was.
+    """
+    from pydantic_core import to_jsonable_python
+
+    is_unicode = sys.stdout.encoding.lower().startswith("utf")
+    text = json.dumps(to_jsonable_python(value), indent=2, ensure_ascii=not is_unicode)
+    lines = (_escape(line) for line in text.split("\n"))
+    click.echo("\n".join(lines), file=sys.stdout)
+
+
+def _escape(line: str) -> str:
+    if (shown := plain(line)) == line:
+        return line
+    pairs = zip(line, shown, strict=True)
+    return "".join(was if was == is_ else json.dumps(was)[1:-1] for was, is_ in pairs)
 
 
 def print_table(
@@ -36,21 +57,27 @@ def print_table(
 ) -> None:
     """Print `rows` for a person; a narrow terminal folds cells, a pipe never cuts them."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    from unreel.cli.console import open_console
+
+    head = None if title is None else Text(plain(title))
+    table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+        table.add_column(Text(plain(column.replace("_", " "))), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(row[column])) for column in columns))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPE_WIDTH)
-    console.print(table)
+        table.add_row(*(Text(plain(str(row[column]))) for column in columns))
+    open_console(pipe_width=_PIPE_WIDTH).print(table)
 
 
-def say(text: str) -> None:
-    """Talk to the person, on stderr."""
-    click.echo(text, err=True)
+def echo(*lines: object) -> None:
+    """Print data for a person on stdout, one line for each argument."""
+    for line in lines:
+        click.echo(plain(str(line)), file=sys.stdout)
+
+
+def say(*lines: str) -> None:
+    """Talk to the person, on stderr, one line for each argument."""
+    for line in lines:
+        click.echo(plain(line), file=sys.stderr)

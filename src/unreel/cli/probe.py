@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.output import echo, json_option, print_json, say, trusted_option
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
@@ -41,10 +41,10 @@ def _print(found: Mapping[Path, ClipFacts | Failure]) -> None:
         if isinstance(facts, Failure):
             say(f"{path}: {facts}")
         else:
-            click.echo(f"{path}\n{_describe(facts)}")
+            echo(path, *_describe(facts))
 
 
-def _describe(facts: ClipFacts) -> str:
+def _describe(facts: ClipFacts) -> list[str]:
     video = facts.video
     pace = "variable rate, on average" if video.variable_rate else "constant rate,"
     turn = f", turned by {video.rotation_deg} degrees" if video.rotation_deg else ""
@@ -58,7 +58,7 @@ def _describe(facts: ClipFacts) -> str:
         f"  sound  {a.codec}, {a.sample_rate_hz:,} Hz, {a.channels} channels, {float(a.duration_s):.3f} s"
         for a in facts.audio
     ]
-    return "\n".join(lines if facts.audio else [*lines, "  sound  none"])
+    return lines if facts.audio else [*lines, "  sound  none"]
 
 
 def _rate(rate: Fraction) -> str:

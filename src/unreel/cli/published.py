@@ -8,7 +8,7 @@ from unreel.benchmarks.published.check import check as recalculate
 from unreel.benchmarks.published.tables import SOURCES
 from unreel.benchmarks.published.tables import show as read_table
 from unreel.benchmarks.published.verdicts import Check
-from unreel.cli.output import json_option, print_json, print_table
+from unreel.cli.output import echo, json_option, print_json, print_table
 
 
 @click.group()
@@ -57,11 +57,11 @@ def _as_row(one: Check) -> dict[str, object]:
 
 
 def _print_check(one: Check, *, quiet: bool) -> None:
-    click.echo(str(one))
+    echo(one)
     if quiet:
         return
-    click.echo(f"    {one.formula}")
+    echo(f"    {one.formula}")
     for misprint in one.misprints:
-        click.echo(f"  - {misprint}")
+        echo(f"  - {misprint}")
     if one.no_counts:
-        click.echo(f"  no counts behind {len(one.no_counts)} cells: {'; '.join(one.no_counts)}")
+        echo(f"  no counts behind {len(one.no_counts)} cells: {'; '.join(one.no_counts)}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unreel.cli.output import json_option, print_json, say
+from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 
@@ -55,4 +55,4 @@ def report(
     )
     if written.missing_media and media != "none":
         say(f"  {written.missing_media} clips could not be put beside it")
-    click.echo(written.page)
+    echo(written.page)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from unreel.cli.condition import read_conditions
-from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.output import echo, json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from unreel.report.provenance import Provenance
 
 _FIRST_ASK_S: Final = 0.2
+_PIPE_WIDTH: Final = 110
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -228,11 +229,11 @@ class _Desk:
     def _show_opinions(self, clip: "SurveyedClip") -> Any:
         if self._quiet:
             return lambda _opinion: None
-        from unreel.report.terminal import open_console, opinion_block
-        from unreel.report.wording import plain
+        from unreel.cli.console import open_console
+        from unreel.report.terminal import opinion_block
 
-        console = open_console()
-        click.echo(f"{plain(Path(clip.location).name if self._ask.sample else clip.location)}\n")
+        console = open_console(pipe_width=_PIPE_WIDTH)
+        echo(Path(clip.location).name if self._ask.sample else clip.location, "")
         return lambda opinion: console.print(opinion_block(opinion, clip))
 
     def _show_rest(self, found: "Review", provenance: "Provenance") -> None:
@@ -241,8 +242,8 @@ class _Desk:
         if self._quiet:
             return
         for line in agreements(found.opinions):
-            click.echo(f"agreement, {line}")
-        click.echo(f"origin: {provenance.says}")
+            echo(f"agreement, {line}")
+        echo(f"origin: {provenance.says}")
         say(NO_PROOF)
 
     def _write(self, found: "Review", folder: Path, provenance: "Provenance") -> dict[str, object]:

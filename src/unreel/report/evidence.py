@@ -13,6 +13,7 @@ from PIL import Image
 from unreel.core.answer import Reply
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
+from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
@@ -30,7 +31,6 @@ from unreel.report.wording import (
     explain_failure,
     headline,
     parts,
-    plain,
     seconds,
     tone,
 )
@@ -131,7 +131,7 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
         "parts": list(parts(opinion.verdict)) if opinion.verdict and opinion.is_readable else [],
         "condition": asdict(opinion.question.condition),
         "prompt": opinion.prompt,
-        "raw": None if reply is None else plain(reply.text),
+        "raw": None if reply is None else plain_lines(reply.text),
         "key": opinion.key,
         "box_space": opinion.box_space,
         "latency": None if reply is None or reply.latency_us is None else seconds(reply.latency_us),

@@ -6,12 +6,12 @@ from typing import Any, Final, Literal
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
+from unreel.core.plain import plain, plain_lines
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.review import Opinion
 from unreel.media.overlay import MovingMark
-from unreel.report.wording import plain
 
 _LABEL: Final = 44
 _SHORTEST_US: Final = MICROSECONDS // 10
@@ -96,7 +96,7 @@ def _said(opinion: Opinion, *, duration_us: int) -> Iterator[Finding]:
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
-    text = plain(verdict.explanation) if isinstance(verdict.explanation, str) else ""
+    text = plain_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
     start_us = None
     if isinstance(verdict.start_us, int):
         # A time past the end is told in words; on the timeline it stands at the end.
@@ -118,7 +118,7 @@ def _known(trace: Trace) -> Finding:
         end_us=trace.span.end_us,
         track=trace.track,
         label=kinds or "a fault",
-        text=plain(trace.explanation),
+        text=plain_lines(trace.explanation),
     )
 
 

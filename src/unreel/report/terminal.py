@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
@@ -11,11 +11,12 @@ from rich.text import Text
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.judgement import Label
+from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.review import Opinion
 from unreel.evaluate.showing import SurveyedClip
-from unreel.report.wording import explain_failure, headline, parts, plain, seconds, tone
+from unreel.report.wording import explain_failure, headline, parts, seconds, tone
 
 _STYLES = {
     "real": "bold green",
@@ -26,13 +27,6 @@ _STYLES = {
 _BAR = 48
 _RAW_LINES = 12
 _RAW_LETTERS = 800
-_PIPE_WIDTH = 110
-
-
-def open_console() -> Console:
-    """Where people read; a pipe gets a fixed width and no colours."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(width=_PIPE_WIDTH, highlight=False)
 
 
 def opinion_block(opinion: Opinion, clip: SurveyedClip) -> RenderableType:
@@ -71,7 +65,7 @@ def _said(opinion: Opinion) -> Table:
 def _raw(opinion: Opinion) -> Iterator[RenderableType]:
     if not isinstance(opinion.outcome, Reply):
         return
-    text = plain(opinion.outcome.text)
+    text = plain_lines(opinion.outcome.text)
     shown = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
     yield _indent(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
     if (left := len(text) - len(shown)) > 0 and text:

@@ -1,6 +1,5 @@
 """Opinions in plain words: what the terminal and the page say alike."""
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Final, Literal, TypeVar
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
+from unreel.core.plain import plain, plain_lines
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed, Verdict
 from unreel.evaluate.review import Opinion, main_part
@@ -23,16 +23,6 @@ NO_PROOF: Final = (
 )
 _GRADES: Final = {1: "bad", 2: "poor", 3: "normal", 4: "good", 5: "excellent"}
 _WHOLE: Final = 0.95
-_TURNING: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def plain(text: str) -> str:
-    """`text` without characters that a terminal would obey or that turn the order of others round."""
-    return "".join(c if c in "\n\t" or not _acts(c) else "\ufffd" for c in text)
-
-
-def _acts(character: str) -> bool:
-    return unicodedata.category(character) == "Cc" or character in _TURNING
 
 
 def seconds(at_us: int) -> str:
@@ -82,10 +72,10 @@ def parts(verdict: Verdict) -> Iterator[tuple[str, str]]:
         case TraceVerdict() if verdict.label is Label.GENERATED:
             yield "from", _or_missing(verdict.start_us, seconds)
             yield "place", _or_missing(verdict.box, describe_box)
-            yield "because", _or_missing(verdict.explanation, plain)
+            yield "because", _or_missing(verdict.explanation, plain_lines)
         case RealismVerdict():
-            yield "problem", _or_missing(verdict.problem, plain)
-            yield "in the scale's words", _or_missing(verdict.adherence, plain)
+            yield "problem", _or_missing(verdict.problem, plain_lines)
+            yield "in the scale's words", _or_missing(verdict.adherence, plain_lines)
         case _:
             return
 

@@ -6,6 +6,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.estimate import Estimate, Measured
+from unreel.core.plain import plain
 from unreel.curate.audit.audit import Audit, Finding, ViewAudit
 from unreel.curate.audit.views import View
 
@@ -60,7 +61,7 @@ def _details(view: ViewAudit) -> Iterator[str]:
         yield ""
         for one in view.giveaways:
             because = ", ".join(one.because) or "nothing single"
-            yield f"- `{one.clip}` ({one.label.value}): {because}"
+            yield plain(f"- `{one.clip}` ({one.label.value}): {because}")
 
 
 def _number(auc: Measured) -> str:
@@ -71,4 +72,4 @@ def _number(auc: Measured) -> str:
 
 def _cell(text: str) -> str:
     """Text of strangers' files inside a table: no cell ends, no markup starts."""
-    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in text)
+    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in plain(text))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.plain import plain
 from unreel.media.payload import Payload
 
 MAGIC: Final = b"UNRL"
@@ -108,6 +109,5 @@ def _failure(words: Any) -> Failure:
 
 def readable(text: str) -> str:
     """`text` on one line and cut short, without characters that could steer a terminal."""
-    one_line = " ".join(text.split())
-    kept = "".join(letter if letter.isprintable() else "?" for letter in one_line)
+    kept = plain(" ".join(text.split()))
     return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."

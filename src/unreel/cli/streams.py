@@ -1,0 +1,42 @@
+"""The streams of the program, guarded: nothing that is written to them steers a terminal."""
+
+import io
+import sys
+from typing import TextIO
+
+from unreel.core.plain import plain_lines
+
+
+def guard_streams() -> None:
+    """Make plain what others write to stdout and stderr: warnings, tracebacks, click's complaints.
+
+    An encoding that lacks a letter gets its number instead of ending the program.
+    """
+    sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
+
+
+def styled(stream: TextIO) -> TextIO:
+    """The stream below a guarded one, for who makes text plain by itself and adds colours."""
+    return stream.below if isinstance(stream, _PlainStream) else stream
+
+
+class _PlainStream(io.TextIOWrapper):
+    def __init__(self, below: io.TextIOWrapper) -> None:
+        super().__init__(
+            below.buffer,
+            encoding=below.encoding,
+            errors=below.errors,
+            line_buffering=below.line_buffering,
+            write_through=True,
+        )
+        self.below = below
+
+    def write(self, text: str, /) -> int:
+        return super().write(plain_lines(text))
+
+
+def _guard(stream: TextIO) -> TextIO:
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="backslashreplace")
+    return _PlainStream(stream)

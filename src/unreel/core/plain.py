@@ -1,0 +1,26 @@
+"""Text of strangers made fit for a terminal and a page: what would act becomes a mark that shows."""
+
+import re
+from typing import Final
+
+MARK: Final = "\ufffd"
+
+_ACTS: Final = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls: they start every escape sequence and move the cursor
+    r"\u2028\u2029"  # they end a line
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the order of others round
+    r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"  # unseen
+    r"\ud800-\udfff"  # halves of a character: no encoding takes them
+)
+_IN_LINES: Final = re.compile(f"[{_ACTS}]")
+_IN_A_LINE: Final = re.compile(rf"[\t\n{_ACTS}]")
+
+
+def plain(text: str) -> str:
+    """`text` on one line, with a mark in place of each character that a terminal or a reader obeys."""
+    return _IN_A_LINE.sub(MARK, text)
+
+
+def plain_lines(text: str) -> str:
+    """The same for a text of several lines: its line feeds and tabs stay."""
+    return _IN_LINES.sub(MARK, text)
