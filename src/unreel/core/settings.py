@@ -1,7 +1,8 @@
 """The one place that reads the environment; docs/reference/settings.md lists the variables."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -66,6 +67,27 @@ def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> 
     """The key in `variable`, or None where it is not set. Pass it on; never store or print it."""
     given = os.environ if environment is None else environment
     return given.get(variable) or None
+
+
+def names_ray_cluster(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether `RAY_ADDRESS` names a cluster to join; Ray reads the address itself."""
+    given = os.environ if environment is None else environment
+    return bool(given.get("RAY_ADDRESS"))
+
+
+@contextmanager
+def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set `variables` for a library that takes them from nowhere else, and put back what was there."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def read_storage(

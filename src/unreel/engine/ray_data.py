@@ -7,11 +7,10 @@ breaks that circle. A block is what a dead worker's successor repeats, so blocks
 
 import asyncio
 import itertools
-import logging
 import pickle
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -21,6 +20,7 @@ import ray.data
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from unreel.engine.ledger import Ledger, Order
+from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item, quarantined
 from unreel.engine.stage import Row, Stage, has_failed, stored
 from unreel.engine.station import Station
@@ -44,7 +44,7 @@ class RayRunner:
     def __init__(self, *, workers: int = 1) -> None:
         self._workers = workers
         self._stays = False
-        self._ours = False
+        self._ours = ExitStack()
 
     def __enter__(self) -> Self:
         self._stays = True
@@ -59,8 +59,7 @@ class RayRunner:
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
         if not ray.is_initialized():
-            _start_ray()
-            self._ours = True
+            self._ours.enter_context(joined_ray())
         try:
             book = _start_ledger(ledger)
             try:
@@ -75,9 +74,8 @@ class RayRunner:
             self._leave()
 
     def _leave(self) -> None:
-        if self._ours and not self._stays:
-            self._ours = False
-            ray.shutdown()
+        if not self._stays:
+            self._ours.close()
 
     def _stream(self, window: list[Row], stages: Sequence[Stage], book: Any) -> Iterator[Row]:
         context = ray.data.DataContext.get_current()
@@ -182,14 +180,6 @@ class _Worker:
 
     def _item(self, row: Row) -> str:
         return f"{ledger_item(row)}/{self._number}"
-
-
-def _start_ray() -> None:
-    with warnings.catch_warnings():
-        # Lance fears every fork; Ray's are followed by an exec at once.
-        warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
 
 
 def _start_ledger(path: Path) -> Any:

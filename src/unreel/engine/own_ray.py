@@ -1,0 +1,89 @@
+"""A Ray that is ours alone: loopback only, a token of its own, files that nobody else reads.
+
+Ray runs whatever a client sends it. By itself it listens on every interface, keeps its token in a file
+that all users of the machine may read, and its files in a folder that all may write to.
+"""
+
+import logging
+import secrets
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Final
+
+import ray
+
+from unreel.core.settings import lend_environment, names_ray_cluster
+
+_TOKEN_BYTES: Final = 32
+# Inner parts of Ray without types; the release is pinned, and a test watches what they bring about.
+_RAYLET: Final[Any] = import_module("ray._raylet")
+_CONSTANTS: Final[Any] = import_module("ray._private.ray_constants")
+_UTILS: Final[Any] = import_module("ray._common.utils")
+
+
+@contextmanager
+def joined_ray() -> Iterator[None]:
+    """The cluster that `RAY_ADDRESS` names, as its owner set it up; else a Ray of our own until the end."""
+    if names_ray_cluster():
+        _start()
+        try:
+            yield
+        finally:
+            ray.shutdown()
+    else:
+        with _own_ray():
+            yield
+
+
+@contextmanager
+def _own_ray() -> Iterator[None]:
+    folder = tempfile.mkdtemp(prefix="ray-", dir=_UTILS.get_default_system_temp_dir())
+    token = secrets.token_hex(_TOKEN_BYTES)
+    try:
+        # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
+        with lend_environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}), _on_loopback():
+            _read_authentication()
+            # Below the private folder, because Ray opens the one that it is given to everybody.
+            _start(address="local", _temp_dir=f"{folder}/r")
+        yield
+    finally:
+        ray.shutdown()
+        _read_authentication()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(**options: Any) -> None:
+    with warnings.catch_warnings():
+        # Lance fears every fork; Ray's are followed by an exec at once.
+        warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
+        ray.init(
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.WARNING,
+            **options,
+        )
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have Ray take 127.0.0.1 for this machine's address, as it does by itself on other systems.
+
+    `_node_ip_address` cannot say it: Ray turns a loopback address given there into a reachable one.
+    """
+    before = _CONSTANTS.ENABLE_RAY_CLUSTER
+    _CONSTANTS.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        _CONSTANTS.ENABLE_RAY_CLUSTER = before
+
+
+def _read_authentication() -> None:
+    """Ray reads its token and whether it needs one once for each process: have it read them again."""
+    _RAYLET.Config.initialize("")
+    _RAYLET.AuthenticationTokenLoader.instance().reset_cache()
