@@ -96,3 +96,55 @@ def test_every_decision_has_the_same_four_parts() -> None:
             "## What would change it",
         ):
             assert part in text, f"{path.name} lacks {part!r}"
+
+
+DOORS = {SOURCE / "cli" / f"{name}.py" for name in ("console", "output", "streams")}
+PRINTERS = {"print", "echo", "secho", "Console", "pprint", "style", "prompt", "confirm"}
+STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
+
+
+def _prints(tree: ast.Module) -> list[int]:
+    """Lines that print past the doors: by a printer of others, or by a stream."""
+    ours = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "unreel.cli.output"
+        for alias in node.names
+    }
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in PRINTERS - ours:
+                found.append(node.lineno)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="click" | "rich"), attr=name)):
+                found += [node.lineno] * (name in PRINTERS)
+            case ast.Attribute(value=ast.Name(id="sys"), attr=name) if name in STREAMS:
+                found.append(node.lineno)
+            case _:
+                pass
+    return found
+
+
+def test_nothing_is_printed_but_through_the_doors_that_make_text_plain() -> None:
+    found = {
+        str(path.relative_to(SOURCE)): lines
+        for path in MODULES
+        if path not in DOORS and (lines := _prints(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    # The end of the program shows click's complaint on the stream that `guard_streams` made plain.
+    assert found.keys() == {"cli/main.py"}
+    assert len(found["cli/main.py"]) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(1)",
+        "click.echo(1)",
+        "Console()",
+        "sys.stdout.write('')",
+        "from click import echo\necho(1)",
+    ],
+)
+def test_a_way_past_the_doors_would_be_found(line: str) -> None:
+    assert _prints(ast.parse(line))
