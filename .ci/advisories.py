@@ -1,0 +1,70 @@
+"""Asks for known vulnerabilities of all pinned packages. Run it where pip-audit is installed.
+
+A vulnerability fails unless .ci/advisories.toml lists it. Packages that no source could tell about are
+named: silence of a source is not an all-clear.
+"""
+
+import datetime as dt
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+FILES = sorted((Path(__file__).parents[1] / "constraints").glob("*.txt"))
+ACCEPTED = tomllib.loads(Path(__file__).with_name("advisories.toml").read_text())
+SOURCES = ("pypi", "osv")
+
+
+def main() -> int:
+    """Ask one source after the other until each package is told about, and judge."""
+    answers: dict[str, dict] = {}
+    for source in SOURCES:
+        for package in ask(source):
+            if "vulns" in package or package["name"] not in answers:
+                answers[package["name"]] = package
+        if answers and all("vulns" in package for package in answers.values()):
+            break
+    return judge(answers, ACCEPTED, today=dt.datetime.now(dt.UTC).date())
+
+
+def judge(answers: dict[str, dict], accepted: dict[str, dict], *, today: dt.date) -> int:
+    """Print what is known and what nobody could tell; 1 where a vulnerability is not accepted."""
+    told = {name: package for name, package in answers.items() if "vulns" in package}
+    if not told:
+        print("ADVISORIES NOT CHECKED: no source of advisories can be reached from here")
+        return 0
+    silent = sorted(answers.keys() - told.keys())
+    if silent:
+        print(f"ADVISORIES NOT CHECKED for {len(silent)} packages: {', '.join(silent)}")
+    bad = [
+        f"{name} {package['version']}: {one['id']}, mended in {', '.join(one['fix_versions']) or 'no release'}"
+        for name, package in sorted(told.items())
+        for one in package["vulns"]
+        if not any(
+            id_ in accepted and accepted[id_]["until"] >= today
+            for id_ in (one["id"], *one["aliases"])
+        )
+    ]
+    print(f"advisories: {len(told)} packages asked about, {len(bad)} vulnerabilities not accepted")
+    for line in bad:
+        print(line)
+    return int(bool(bad))
+
+
+def ask(source: str) -> list[dict]:
+    """What `source` says of every pinned package; nothing where it cannot be reached."""
+    command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-s", source]
+    command += ["-f", "json", "--progress-spinner", "off", "--timeout", "10"]
+    command += [word for path in FILES for word in ("-r", str(path))]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout)["dependencies"]
+    except ValueError:
+        reason = done.stderr.strip().rpartition("\n")[2]
+        print(f"{source} did not answer: {reason[:200]}")
+        return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""What is installed is what was looked at: pins with hashes, licences, advisories, scripts of others."""
+
+import datetime as dt
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "constraints").glob("*.txt"))
+TODAY = dt.date(2026, 11, 15)
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_pin_is_exact_and_hashed_and_no_index_is_named(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    blocks = re.split(r"(?m)^(?=[A-Za-z])", text)[1:]
+    assert blocks
+    form = r"[a-z0-9.-]+==\S+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert [block for block in blocks if not re.fullmatch(form, block)] == []
+    assert "://" not in text
+    assert "index-url" not in text
+
+
+def test_the_pin_files_agree() -> None:
+    pins = [re.findall(r"(?m)^([a-z0-9.-]+)==(\S+)", path.read_text()) for path in FILES]
+    versions: dict[str, set[str]] = {}
+    for name, version in (pin for file in pins for pin in file):
+        versions.setdefault(name, set()).add(version)
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("expression", "allowed"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 AND MIT", True),
+        ("GPL-2.0-only OR MIT", True),
+        ("(MIT OR GPL-2.0-only) AND ISC", True),
+        ("GPL-3.0-or-later", False),
+        ("MIT AND AGPL-3.0-only", False),
+        ("LGPL-2.1-only", False),
+        ("", False),
+    ],
+)
+def test_a_licence_is_allowed_when_each_part_offers_one_that_is(expression, allowed) -> None:
+    assert script("licences").is_allowed(expression) is allowed
+
+
+def vulnerable() -> dict[str, dict]:
+    flaw = {"id": "PYSEC-1", "aliases": ["GHSA-1"], "fix_versions": ["2.0"]}
+    return {"a": {"name": "a", "version": "1.0", "vulns": [flaw]}}
+
+
+def test_a_vulnerability_fails_unless_it_is_accepted_for_now(capsys) -> None:
+    judge = script("advisories").judge
+    assert judge(vulnerable(), {}, today=TODAY) == 1
+    assert "a 1.0: PYSEC-1, mended in 2.0" in capsys.readouterr().out
+    later, gone = ({"GHSA-1": {"until": TODAY + dt.timedelta(days=d)}} for d in (1, -1))
+    assert judge(vulnerable(), later, today=TODAY) == 0
+    assert judge(vulnerable(), gone, today=TODAY) == 1
+
+
+@pytest.mark.parametrize("answers", [{}, {"a": {"name": "a", "skip_reason": "not found"}}])
+def test_a_source_that_cannot_be_reached_is_told_and_never_an_all_clear(answers, capsys) -> None:
+    assert script("advisories").judge(answers, {}, today=TODAY) == 0
+    told = capsys.readouterr().out
+    assert "ADVISORIES NOT CHECKED" in told
+    assert "packages asked about" not in told
+
+
+def test_packages_that_a_source_skips_are_named(capsys) -> None:
+    answers = {"b": {"name": "b", "skip_reason": "not found"}, **vulnerable()}
+    script("advisories").judge(answers, {}, today=TODAY)
+    assert "ADVISORIES NOT CHECKED for 1 packages: b" in capsys.readouterr().out
+
+
+def test_the_changes_to_scripts_of_others_are_exactly_the_ones_listed() -> None:
+    vendored = script("vendored")
+    (before, after), *_ = vendored.CHANGES["vega-lite.min.js"]
+    assert vendored.change(f"x{before}".encode(), "vega-lite.min.js") == f"x{after}".encode()
+    assert vendored.change(b"any text", "vega.min.js") == b"any text"
+    with pytest.raises(SystemExit, match="not in the original once"):
+        vendored.change(f"{before}{before}".encode(), "vega-lite.min.js")
+    listed = {
+        row["file"] for row in vendored.ROW.finditer((vendored.FOLDER / "README.md").read_text())
+    }
+    assert listed == {path.name for path in vendored.FOLDER.glob("*.js")}
