@@ -21,6 +21,7 @@ from typing import Any
 import evaluation
 
 from unreel.core.identity import digest
+from unreel.engine import suspects
 from unreel.engine.committer import Pace
 from unreel.engine.kind import ANSWERS
 from unreel.engine.place import Place
@@ -43,11 +44,11 @@ class Answering(Stage):
     def __call__(self, row: Row) -> Row:
         key = row["key"]
         note(self._folder, key)
+        if (self._folder / "guilty" / key).exists():
+            os.kill(os.getpid(), signal.SIGKILL)
         held = self._folder / "hold" / key
         while held.exists():  # The harness takes the file away and kills this process.
             time.sleep(0.005)
-            if (self._folder / "killer").exists():
-                os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.003)
         return row | {"text": digest("answer", key)}
 
@@ -93,6 +94,9 @@ class Announced(Stage):
         self.resources = stage.resources
         self._stage, self._steps = stage, steps
 
+    def __reduce__(self) -> Any:
+        return _itself, (self._stage,)
+
     def setup(self) -> None:
         self._stage.setup()
 
@@ -102,6 +106,11 @@ class Announced(Stage):
 
     def close(self) -> Any:
         return self._stage.close()
+
+
+def _itself(stage: Stage) -> Stage:
+    """What travels to another process: the stage without the steps."""
+    return stage
 
 
 def append_plainly(folder: Path, rows: list[Row], stage: Stage, steps: Steps) -> None:
@@ -158,9 +167,11 @@ def main() -> None:
     options.add_argument("--stop-at", default="")
     options.add_argument("--stage", default="")
     options.add_argument("--pace-rows", type=int, default=PACE_ROWS)
+    options.add_argument("--deaths-alone", type=int, default=suspects.DEATHS_ALONE)
     options.add_argument("--retry", action="store_true")
     options.add_argument("--plain", action="store_true")
     given = options.parse_args()
+    suspects.DEATHS_ALONE = given.deaths_alone  # type: ignore[misc]  the control's rule
     steps, pace = Steps(given.stop_at), Pace(rows=given.pace_rows, seconds=0.5)
     if given.engine == "ray":
         start_ray()

@@ -129,7 +129,7 @@ def kill_workers(
     while tally.kills < kills and not tally.violations:
         folder, before = next(fresh), tally.kills
         trial.prepare(folder)
-        marked = _spread(keys, min(KILLS_PER_RUN, kills - tally.kills), chance)
+        marked = spread(keys, min(KILLS_PER_RUN, kills - tally.kills), chance)
         if not _kills_decoders(trial):
             mark(folder, marked)
         with driver(folder, *trial.options) as started:
@@ -157,8 +157,8 @@ def kill_workers(
     return tally
 
 
-def _spread(keys: list[str], n: int, chance: random.Random) -> list[str]:
-    """`n` keys far from each other: a row that dies with two neighbours and once more is guilty."""
+def spread(keys: list[str], n: int, chance: random.Random) -> list[str]:
+    """`n` keys far from each other, so that no worker holds two of them."""
     share = len(keys) // n
     return [keys[share * turn + chance.randrange(max(1, share // 8))] for turn in range(n)]
 
@@ -167,11 +167,11 @@ def _kills_decoders(trial: Bare | Evaluation) -> bool:
     return isinstance(trial, Evaluation) and trial.engine == "local"
 
 
-def mark(folder: Path, keys: Sequence[str]) -> None:
-    """Whoever starts one of these rows from now on stays in it."""
-    (folder / "hold").mkdir(exist_ok=True)
+def mark(folder: Path, keys: Sequence[str], how: str = "hold") -> None:
+    """Whoever starts one of these rows from now on stays in it, or dies of it where they are `guilty`."""
+    (folder / how).mkdir(exist_ok=True)
     for key in keys:
-        (folder / "hold" / key).touch()
+        (folder / how / key).touch()
 
 
 def _expect_failures(

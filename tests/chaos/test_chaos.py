@@ -75,19 +75,34 @@ def test_a_row_that_kills_the_driver_each_time_is_quarantined_and_all_others_fin
 ) -> None:
     trial, driver = _script("trial").Bare(n_rows=40), _script("driver")
     keys = [row["key"] for row in driver.questions(40)]
-    (tmp_path / "hold").mkdir()
-    (tmp_path / "hold" / keys[20]).touch()
-    (tmp_path / "killer").touch()
+    _script("kill_worker").mark(tmp_path, [keys[20]], "guilty")
     command = [sys.executable, str(HERE / "driver.py"), "--folder", str(tmp_path), *trial.options]
     codes: list[int] = []
     while not codes or codes[-1] != 0:
         assert len(codes) < 6
         codes.append(subprocess.run(command, check=False, capture_output=True).returncode)
-    assert codes == [-signal.SIGKILL] * 3 + [0]
+    assert codes == [-signal.SIGKILL] * 2 + [0]
     rows = trial.rows(tmp_path)
     failed = {key: row["failure_reason"] for key, row in rows.items() if row["failure_reason"]}
     assert failed == {keys[20]: "quarantined"}
     assert len(rows) == 40
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_kills_aimed_at_suspects_condemn_the_guilty_and_nobody_else(
+    engine: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(engine if engine == "ray" else "lance", reason="needs the extra `ray`")
+    script = _script("kill_suspect")
+    tally = script.kill_suspects(_fresh(tmp_path), engine=engine, kills=6, n_rows=60, seed=1)
+    assert tally.violations == []
+    assert tally.kills >= 6
+
+
+def test_a_rule_of_one_death_alone_condemns_innocents_else_the_kills_prove_nothing(
+    tmp_path: Path,
+) -> None:
+    assert _script("kill_suspect").control(tmp_path, engine="local", n_rows=60, seed=1) > 0
 
 
 @dataclass
@@ -186,16 +201,20 @@ def _give_up(world: World, folder: Path, *, engine: str) -> Any:
     return tally
 
 
+def _most_deaths() -> int:
+    return int(_script("kill_suspect").MOST_KILLS) + 1
+
+
 def test_a_clip_that_kills_the_eval_each_time_is_quarantined_and_all_others_finish(
     world: World,
 ) -> None:
-    assert _give_up(world, next(world.fresh), engine="local").kills == 3
+    assert _give_up(world, next(world.fresh), engine="local").kills == _most_deaths()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_clip_that_kills_its_ray_worker_each_time_is_quarantined(world: World) -> None:
-    assert _give_up(world, next(world.fresh), engine="ray").kills == 3
+    assert _give_up(world, next(world.fresh), engine="ray").kills == _most_deaths()
 
 
 @pytest.mark.slow
@@ -221,6 +240,14 @@ def test_very_many_driver_kills(stage: str, engine: str, kills: int, more: tuple
 def test_a_hundred_worker_kills(stage: str, engine: str) -> None:
     script = [sys.executable, str(HERE / "kill_worker.py"), "--stage", stage, "--engine", engine]
     subprocess.run([*script, "--kills", "100"], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_two_hundred_kills_aimed_at_suspects(engine: str) -> None:
+    script = [sys.executable, str(HERE / "kill_suspect.py"), "--engine", engine, "--kills", "200"]
+    subprocess.run(script, check=True)
 
 
 @pytest.mark.slow

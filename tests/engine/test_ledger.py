@@ -1,4 +1,4 @@
-"""The ledger tells the guilty from their neighbours, whatever kills its writer."""
+"""The ledger knows what was begun and not finished, whatever kills its writer."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from unreel.engine.ledger import DEATHS_ALLOWED, Ledger, Order
+from unreel.engine.ledger import Ledger
 
 
-def die(path: Path, *items: str, alone: bool = False) -> None:
+def die(path: Path, *items: str) -> None:
     """A process that starts `items` and ends without finishing them."""
     with Ledger(path) as ledger:
         for item in items:
-            ledger.begin(item, alone=alone)
+            ledger.begin(item)
 
 
 @pytest.fixture
@@ -25,49 +25,51 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_item_never_seen_may_run(path: Path) -> None:
     with Ledger(path) as ledger:
-        assert ledger.order("a") is Order.RUN
+        assert not ledger.is_suspect("a")
+        assert not ledger.has_suspects()
         assert ledger.deaths("a") == 0
 
 
 def test_one_death_in_company_changes_nothing(path: Path) -> None:
     die(path, "a", "b")
     with Ledger(path) as ledger:
-        assert ledger.order("a") is Order.RUN
+        assert not ledger.is_suspect("a")
         assert ledger.deaths("a") == 1
 
 
-def test_from_the_second_death_on_an_item_runs_alone(path: Path) -> None:
+def test_from_the_second_death_on_an_item_is_a_suspect(path: Path) -> None:
     die(path, "a", "b")
     die(path, "a", "b")
     with Ledger(path) as ledger:
-        assert ledger.order("a") is ledger.order("b") is Order.ALONE
+        assert ledger.is_suspect("a")
+        assert ledger.is_suspect("b")
+        assert ledger.has_suspects()
 
 
-def test_many_deaths_in_company_condemn_nobody(path: Path) -> None:
-    for _ in range(10):
-        die(path, "a", "b")
+def test_what_was_finished_before_the_death_is_no_suspect(path: Path) -> None:
+    for _ in range(2):
+        with Ledger(path) as ledger:
+            ledger.begin("a")
+            ledger.begin("b")
+            ledger.finish("a")
     with Ledger(path) as ledger:
-        assert ledger.order("a") is Order.ALONE
+        assert (ledger.is_suspect("a"), ledger.is_suspect("b")) == (False, True)
 
 
-def test_a_suspect_that_dies_alone_is_quarantined_at_its_third_death(path: Path) -> None:
-    die(path, "a", "b")
-    die(path, "a", "b")
-    die(path, "a", alone=True)
+def test_starts_of_an_older_ledger_count(path: Path) -> None:
+    path.write_text("+a\n!a\n", encoding="utf-8")
     with Ledger(path) as ledger:
-        assert ledger.deaths("a") == DEATHS_ALLOWED
-        assert ledger.order("a") is Order.QUARANTINE
-        assert ledger.order("b") is Order.ALONE
+        assert ledger.is_suspect("a")
 
 
 def test_a_finish_forgives_all_deaths(path: Path) -> None:
     die(path, "a")
     die(path, "a")
     with Ledger(path) as ledger:
-        ledger.begin("a", alone=True)
+        ledger.begin("a")
         ledger.finish("a")
     with Ledger(path) as ledger:
-        assert ledger.order("a") is Order.RUN
+        assert not ledger.is_suspect("a")
         assert ledger.deaths("a") == 0
 
 
@@ -76,7 +78,7 @@ def test_a_start_of_an_open_item_is_a_death_of_the_one_before(path: Path) -> Non
         ledger.begin("a")
         assert ledger.deaths("a") == 1
         ledger.begin("a")
-        assert ledger.order("a") is Order.ALONE
+        assert ledger.is_suspect("a")
 
 
 def test_items_stopped_on_purpose_did_not_die(path: Path) -> None:

@@ -19,12 +19,13 @@ from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.committer import Pace
 from unreel.engine.kind import ANSWERS
-from unreel.engine.ledger import Ledger
+from unreel.engine.ledger import DEATHS_IN_COMPANY, Ledger
 from unreel.engine.local import LocalRunner
 from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.suspects import DEATHS_ALONE
 from unreel.engine.table import Table
 
 PACE = Pace(rows=16, seconds=0.2)
@@ -116,6 +117,39 @@ class Deadly(Stage):
                 os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.01)
         return row | {"text": "lived"}
+
+
+class OneByOne(Deadly):
+    """Before it dies it notes which starts the ledger holds without a finish."""
+
+    resources = Resources(cpus=1, in_flight=1)
+
+    def __init__(self, folder: Path, key: str, *, times: int, book: Path) -> None:
+        super().__init__(folder, key, times=times)
+        self._book = book
+
+    def __call__(self, row: Row) -> Row:
+        if row["key"] == self._key and not (self._folder / "seen").exists():
+            time.sleep(0.5)  # a finish is sent without waiting for it
+            lines = self._book.read_text().splitlines()
+            finished = {line[1:] for line in lines if line[0] == "-"}
+            still = [line for line in lines if line[0] == "+" and line[1:] not in finished]
+            (self._folder / "seen").write_text("\n".join(still))
+        return super().__call__(row)
+
+
+class Early(Stage):
+    """Leaves something for a later stage."""
+
+    async def __call__(self, row: Row) -> Row:
+        return row | {"_early": "early"}
+
+
+class Late(Stage):
+    """Needs what an earlier stage left."""
+
+    async def __call__(self, row: Row) -> Row:
+        return row | {"notes": row["_early"] + " and late"}
 
 
 class Crowded(Stage):
@@ -302,9 +336,28 @@ class TestRayRunner(RunnerKit):
         stage = Deadly(tmp_path, "0005", times=99)
         summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
         assert (summary.done, summary.quarantined) == (23, 1)
-        assert len(list(tmp_path.glob("death-*"))) == 3
+        assert len(list(tmp_path.glob("death-*"))) == DEATHS_IN_COMPANY + DEATHS_ALONE
         (row,) = table.rows(where="failure_reason IS NOT NULL")
         assert (row["key"], row["failure_reason"]) == ("0005", "quarantined")
+
+    def test_a_row_that_is_left_alone_once_comes_back_however_often_its_workers_died(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        stage = Deadly(tmp_path, "0005", times=DEATHS_IN_COMPANY + DEATHS_ALONE - 1)
+        summary = run(questions(24), [Early(), stage, Late()], table=table, engine=runner)
+        assert (summary.done, summary.failed) == (24, 0)
+        rows = {row["key"]: row for row in table.rows()}
+        assert rows["0005"]["text"] == "lived"
+        assert {row["notes"] for row in rows.values()} == {"early and late"}
+
+    def test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        book = tmp_path / "book"
+        stage = OneByOne(tmp_path, "0005", times=1, book=book)
+        run(questions(12), [stage], table=table, engine=runner, ledger=book)
+        began = Counter(line[1:] for line in (tmp_path / "seen").read_text().splitlines())
+        assert set(began) == {"0005/1/0"}
 
 
 @RAY_WARNS_OF_ITSELF

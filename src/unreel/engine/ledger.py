@@ -1,34 +1,24 @@
 """Who was at work when a process died: starts and finishes, kept in an append-only file.
 
 A line is one `write`, so it outlives kill -9 of the writer without the price of `fsync`. A start that
-no finish follows is a death. The first death may be anybody's fault, so the item runs again in company;
-from the second on it is a suspect and runs alone; a suspect that dies alone, at its `DEATHS_ALLOWED`-th
-death or later, is quarantined. So the neighbours of a clip that kills its worker are never condemned.
+no finish follows is a death. The first one may be anybody's fault, so the item runs again in company;
+from `DEATHS_IN_COMPANY` on it is a suspect, whom `suspects` tells from its guilty neighbour.
 """
 
 import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from unreel.core.writing import Folder
 
-DEATHS_ALLOWED: Final = 3
-_DEATHS_IN_COMPANY: Final = 2
+DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20
 _BEGIN, _BEGIN_ALONE, _FINISH = "+", "!", "-"
-
-
-class Order(StrEnum):
-    """How an item may be run next."""
-
-    RUN = "run"
-    ALONE = "alone"
-    QUARANTINE = "quarantine"
+"""Older ledgers hold starts of suspects under a sign of their own."""
 
 
 @dataclass(slots=True)
@@ -36,8 +26,6 @@ class _Record:
     deaths: int = 0
     open: bool = False
     """Started and not finished, by the process that writes now."""
-    alone: bool = False
-    """Whether the latest start was alone."""
 
 
 class Ledger:
@@ -66,24 +54,22 @@ class Ledger:
         """End the writing; what is open counts as dead for the next reader."""
         os.close(self._file)
 
-    def order(self, item: str) -> Order:
-        """How `item` may be run, given its deaths so far."""
-        record = self._records.get(item)
-        if record is None:
-            return Order.RUN
-        deaths = record.deaths + record.open
-        if deaths >= DEATHS_ALLOWED and record.alone:
-            return Order.QUARANTINE
-        return Order.ALONE if deaths >= _DEATHS_IN_COMPANY else Order.RUN
-
     def deaths(self, item: str) -> int:
         """How often `item` was started and not finished."""
         record = self._records.get(item)
         return 0 if record is None else record.deaths + record.open
 
-    def begin(self, item: str, *, alone: bool = False) -> None:
+    def is_suspect(self, item: str) -> bool:
+        """Whether `item` may run again only where nothing else does."""
+        return self.deaths(item) >= DEATHS_IN_COMPANY
+
+    def has_suspects(self) -> bool:
+        """Whether there is any such item."""
+        return any(map(self.is_suspect, self._records))
+
+    def begin(self, item: str) -> None:
         """Write down that `item` starts now; a start of an open item is a death of the one before."""
-        self._write(_BEGIN_ALONE if alone else _BEGIN, item)
+        self._write(_BEGIN, item)
 
     def finish(self, item: str) -> None:
         """Write down that `item` came back, whatever it brought: its deaths are forgotten."""
@@ -108,7 +94,7 @@ class Ledger:
             return
         record = self._records.setdefault(item, _Record())
         record.deaths += record.open
-        record.open, record.alone = True, sign == _BEGIN_ALONE
+        record.open = True
 
     def _bury(self) -> None:
         for record in self._records.values():
@@ -132,8 +118,7 @@ class Ledger:
         file = self._folder.open_fresh(fresh, os.O_WRONLY | os.O_APPEND)
         for item, record in self._records.items():
             starts = record.deaths + record.open
-            signs = [_BEGIN] * (starts - 1) + [_BEGIN_ALONE if record.alone else _BEGIN]
-            os.write(file, "".join(f"{sign}{item}\n" for sign in signs).encode())
+            os.write(file, f"{_BEGIN}{item}\n".encode() * starts)
         os.fsync(file)
         self._folder.rename(fresh, self._name)
         return file

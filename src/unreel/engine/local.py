@@ -1,4 +1,7 @@
-"""Runs stages in this process: async ones on an event loop, sync ones in threads."""
+"""Runs stages in this process: async ones on an event loop, sync ones in threads.
+
+A row that was in flight when earlier drivers died runs at the end, in a process of its own.
+"""
 
 import asyncio
 import threading
@@ -9,10 +12,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from unreel.engine.ledger import Ledger, Order
-from unreel.engine.runner import Sink, ledger_item, quarantined
+from unreel.engine.ledger import Ledger
+from unreel.engine.lone import LoneProcess
+from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage
 from unreel.engine.station import Station
+from unreel.engine.suspects import Suspects
 
 _PULL_ROWS: Final = 256
 _PULL_S: Final = 0.02
@@ -59,6 +64,8 @@ class _Job:
         self.error: BaseException | None = None
         self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
         self._stations: list[Station] = []
+        self._suspects = Suspects()
+        self._alone = LoneProcess(stages) if ledger.has_suspects() else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -81,7 +88,6 @@ class _Job:
 
     async def _drive(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        suspects: list[Row] = []
         async with AsyncExitStack() as stack:
             # One thread of its own: among many, each would keep the memory of its largest look-up.
             source = stack.enter_context(ThreadPoolExecutor(1, "source"))
@@ -91,12 +97,11 @@ class _Job:
             async with asyncio.TaskGroup() as group:
                 while chunk := await self._loop.run_in_executor(source, self._pull):
                     for row in chunk:
-                        await self._dispatch(row, group, suspects)
-            if self._source_error is not None:
-                raise self._source_error
-            for row in suspects:
-                await self._stations[0].enter()
-                await self._walk(row, alone=True)
+                        await self._dispatch(row, group)
+        if self._source_error is not None:
+            raise self._source_error
+        if self._alone is not None:
+            await self._confirm(self._alone)
 
     def _pull(self) -> list[Row]:
         chunk: list[Row] = []
@@ -110,20 +115,27 @@ class _Job:
             self._source_error, self._rows = error, iter(())
         return chunk
 
-    async def _dispatch(self, row: Row, group: asyncio.TaskGroup, suspects: list[Row]) -> None:
-        match self._ledger.order(ledger_item(row)):
-            case Order.RUN:
-                await self._stations[0].enter()
-                group.create_task(self._walk(row, alone=False))
-            case Order.ALONE:
-                suspects.append(row)
-            case Order.QUARANTINE:
-                await self._deliver(quarantined(row, self._ledger.deaths(ledger_item(row))))
+    async def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
+        if self._ledger.is_suspect(ledger_item(row)):
+            self._suspects.add(row)
+            return
+        await self._stations[0].enter()
+        group.create_task(self._walk(row))
 
-    async def _walk(self, row: Row, *, alone: bool) -> None:
+    async def _confirm(self, alone: LoneProcess) -> None:
+        while self._suspects:
+            trial = self._suspects.take()
+            outcome = await alone(trial.row)
+            row = self._suspects.judge(trial, outcome)
+            if row is outcome:
+                self._ledger.finish(ledger_item(trial.row))
+            if row is not None:
+                await self._deliver(row)
+
+    async def _walk(self, row: Row) -> None:
         """Take `row` from the first station, whose permit is held, through the last."""
         item, here = ledger_item(row), self._stations[0]
-        self._ledger.begin(item, alone=alone)
+        self._ledger.begin(item)
         try:
             row = await here.apply(row)
             for following in self._stations[1:]:

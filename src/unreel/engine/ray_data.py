@@ -2,7 +2,10 @@
 
 Rows travel as opaque bytes, so a column of nulls or of mixed types means the same here as in `local`.
 Ray hands the block of a dead worker to another one for ever; the ledger, an actor beside the driver,
-breaks that circle. A block is what a dead worker's successor repeats, so blocks are kept small.
+breaks that circle: it knows what each worker had begun and not finished. A row that it suspects passes
+all stages untouched, and once its window is through, and the workers with it, the driver lets it run
+from there in an actor of its own (see `suspects`). A block is what a dead worker's successor repeats,
+so blocks are kept small.
 """
 
 import asyncio
@@ -17,18 +20,22 @@ from typing import Any, Final, Self
 import pyarrow as pa
 import ray
 import ray.data
+import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.ledger import Ledger, Order
+from unreel.engine.ledger import Ledger
 from unreel.engine.own_ray import joined_ray
-from unreel.engine.runner import Sink, ledger_item, quarantined
+from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
-from unreel.engine.station import Station
+from unreel.engine.station import Station, Walk
+from unreel.engine.suspects import Died, Suspects, Trial
 
 WINDOW_ROWS: Final = 100_000
 """Questions given to Ray at a time: the driver keeps no more than their addresses."""
 
 _ROW: Final = "row"
+_SUSPECT_AT: Final = "_suspect_at"
+"""Scratch column of a suspect: the number of the stage that it is to go on from, alone."""
 _LARGEST_BLOCK: Final = 32
 _BLOCKS_PER_WORKER: Final = 2
 """While one block waits for its slowest row, the next one fills the permits that fell free."""
@@ -65,8 +72,14 @@ class RayRunner:
             try:
                 source = iter(rows)
                 while window := list(itertools.islice(source, WINDOW_ROWS)):
+                    suspects = Suspects()
                     for row in self._stream(window, stages, book):
-                        sink.add(row)
+                        if _SUSPECT_AT in row:
+                            suspects.add(row)
+                        else:
+                            sink.add(stored(row))
+                    for row in self._confirm(suspects, stages, book):
+                        sink.add(stored(row))
             finally:
                 ray.get(book.close.remote())
                 ray.kill(book)
@@ -101,7 +114,68 @@ class RayRunner:
                 ),
             )
         for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
-            yield from map(stored, _unpack(batch))
+            yield from _unpack(batch)
+
+    def _confirm(self, suspects: Suspects, stages: Sequence[Stage], book: Any) -> Iterator[Row]:
+        """Run each suspect where nothing else runs; as many at once as there are workers."""
+        at_work: dict[Any, _Alone] = {}
+        try:
+            while suspects or at_work:
+                while suspects and len(at_work) < self._workers:
+                    alone = _Alone(suspects.take(), stages)
+                    at_work[alone.done] = alone
+                (done,), _ = ray.wait(list(at_work))
+                alone = at_work.pop(done)
+                outcome = alone.outcome()
+                row = suspects.judge(alone.trial, outcome)
+                if row is outcome:
+                    book.finish.remote([_item(alone.trial.row, alone.number)])
+                if row is not None:
+                    yield row
+        finally:
+            for alone in at_work.values():
+                alone.end()
+
+
+class _Alone:
+    """A suspect in an actor that is started for it and ends with it."""
+
+    def __init__(self, trial: Trial, stages: Sequence[Stage]) -> None:
+        self.trial = trial
+        self.number: int = trial.row[_SUSPECT_AT]
+        rest = stages[self.number :]
+        actor: Any = ray.remote(Walk).options(
+            num_cpus=max(stage.resources.cpus for stage in rest),
+            num_gpus=max(stage.resources.gpus for stage in rest),
+            max_restarts=0,
+            max_task_retries=0,
+        )
+        self._actor = actor.remote(list(rest))
+        self._ready = self._actor.ready.remote()
+        self.done = self._actor.take.remote(trial.row)
+
+    def outcome(self) -> Row | Died:
+        """What came of it, once `done` is decided."""
+        try:
+            row: Row = ray.get(self.done)
+        except ray.exceptions.RayTaskError:
+            raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
+        except ray.exceptions.RayError as error:
+            return Died(_first_line(error), began=self._began())
+        else:
+            return row
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        ray.kill(self._actor)
+
+    def _began(self) -> bool:
+        try:
+            ray.get(self._ready)
+        except ray.exceptions.RayError:
+            return False
+        return True
 
 
 class _LedgerKeeper:
@@ -110,16 +184,13 @@ class _LedgerKeeper:
     def __init__(self, path: str) -> None:
         self._ledger = Ledger(Path(path))
 
-    def begin(self, items: list[str]) -> list[tuple[str, int]]:
-        """How each item is to be run, and its deaths; those that may run are marked as started."""
-        orders = [(self._ledger.order(item), self._ledger.deaths(item)) for item in items]
-        for item, (order, _) in zip(items, orders, strict=True):
-            if order is Order.RUN:
-                self._ledger.begin(item)
-        return [(order.value, deaths) for order, deaths in orders]
+    def suspects(self, items: list[str]) -> list[bool]:
+        """Which of `items` may run only alone."""
+        return [self._ledger.is_suspect(item) for item in items]
 
-    def begin_alone(self, item: str) -> None:
-        self._ledger.begin(item, alone=True)
+    def begin(self, items: list[str]) -> None:
+        for item in items:
+            self._ledger.begin(item)
 
     def finish(self, items: list[str]) -> None:
         for item in items:
@@ -135,6 +206,7 @@ class _Worker:
 
     def __init__(self, stage: Stage, number: int, book: Any) -> None:
         self._number, self._book = number, book
+        self._pen = _Pen(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
         self._station: Station = self._wait(self._open(stage))
@@ -149,37 +221,47 @@ class _Worker:
         return await Station(stage).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
-        done = [row for row in rows if has_failed(row)]
-        live = [row for row in rows if not has_failed(row)]
-        orders = await self._book.begin.remote([self._item(row) for row in live])
+        done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
+        live = [row for row in rows if not (has_failed(row) or _SUSPECT_AT in row)]
+        suspected = await self._book.suspects.remote([_item(row, self._number) for row in live])
         company: list[Row] = []
-        suspects: list[Row] = []
-        for row, (order, deaths) in zip(live, orders, strict=True):
-            match Order(order):
-                case Order.RUN:
-                    company.append(row)
-                case Order.ALONE:
-                    suspects.append(row)
-                case Order.QUARANTINE:
-                    done.append(quarantined(row, deaths))
-        done += await asyncio.gather(*map(self._apply, company))
-        self._book.finish.remote([self._item(row) for row in company])
-        for row in suspects:
-            async with self._station.alone():
-                await self._book.begin_alone.remote(self._item(row))
-                done.append(await self._station.apply(row))
-                await self._book.finish.remote([self._item(row)])
-        return done
+        for row, is_suspect in zip(live, suspected, strict=True):
+            if is_suspect:
+                done.append(row | {_SUSPECT_AT: self._number})
+            else:
+                company.append(row)
+        return done + await asyncio.gather(*map(self._apply, company))
 
     async def _apply(self, row: Row) -> Row:
+        item = _item(row, self._number)
         await self._station.enter()
         try:
-            return await self._station.apply(row)
+            await self._pen.begin(item)
+            done = await self._station.apply(row)
+            self._pen.finish(item)
+            return done
         finally:
             self._station.leave()
 
-    def _item(self, row: Row) -> str:
-        return f"{ledger_item(row)}/{self._number}"
+
+class _Pen:
+    """Writes starts and finishes into the book, those that come together in one call."""
+
+    def __init__(self, book: Any) -> None:
+        self._book = book
+        self._begun: list[str] = []
+        self._turn = asyncio.Lock()
+
+    async def begin(self, item: str) -> None:
+        """Return when the start is written."""
+        self._begun.append(item)
+        async with self._turn:
+            if item in self._begun:  # else it went with the call of one who came before
+                items, self._begun = self._begun, []
+                await self._book.begin.remote(items)
+
+    def finish(self, item: str) -> None:
+        self._book.finish.remote([item])
 
 
 def _start_ledger(path: Path) -> Any:
@@ -196,3 +278,11 @@ def _pack(rows: list[Row]) -> Any:
 def _unpack(block: Any) -> list[Row]:
     # Rows that this run packed itself, in its own object store.
     return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
+
+
+def _item(row: Row, number: int) -> str:
+    return f"{ledger_item(row)}/{number}"
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

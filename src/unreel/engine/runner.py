@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, Stage, failed
+from unreel.engine.stage import Row, Stage
 
 
 class Sink(Protocol):
@@ -28,12 +27,6 @@ class Runner(Protocol):
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
         ...
-
-
-def quarantined(row: Row, deaths: int) -> Row:
-    """The row as a failure that will not be tried again by itself."""
-    detail = f"its worker died {deaths} times before it came back"
-    return failed(row, Failure(FailureReason.QUARANTINED, detail))
 
 
 def ledger_item(row: Row) -> str:

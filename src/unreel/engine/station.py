@@ -2,9 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
 
@@ -22,7 +21,6 @@ class Station:
         self._stage = stage
         self._limit = stage.resources.in_flight
         self._permits = asyncio.Semaphore(self._limit)
-        self._turn = asyncio.Lock()
         self._threads: ThreadPoolExecutor | None = None
 
     async def __aenter__(self) -> "Station":
@@ -51,20 +49,6 @@ class Station:
         """Give a permit back."""
         self._permits.release()
 
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        """Hold every permit, so that no other row is in flight here."""
-        async with self._turn:
-            held = 0
-            try:
-                for _ in range(self._limit):
-                    await self._permits.acquire()
-                    held += 1
-                yield
-            finally:
-                for _ in range(held):
-                    self._permits.release()
-
     async def apply(self, row: Row) -> Row:
         """The stage's row for this row; a row that failed before passes untouched."""
         if has_failed(row):
@@ -92,3 +76,28 @@ class Station:
 def _stated(row: Row) -> Failure:
     reason = FailureReason(row["failure_reason"])
     return Failure(reason, str(row.get("failure_detail") or ""))
+
+
+class Walk:
+    """Takes one row at a time through `stages`, for a worker that holds nothing else."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._stations = [self._wait(Station(stage).__aenter__()) for stage in stages]
+
+    def ready(self) -> None:
+        """Return when the stages are set up: from here on a death may be the row's."""
+
+    def take(self, row: Row) -> Row:
+        """The row as it comes from the last stage."""
+        for station in self._stations:
+            row = self._wait(station.apply(row))
+        return row
+
+    def close(self) -> None:
+        """End the stages in peace."""
+        for station in self._stations:
+            self._wait(station.__aexit__(None, None, None))
+
+    def _wait(self, work: Any) -> Any:
+        return self._loop.run_until_complete(work)

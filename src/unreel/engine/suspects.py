@@ -1,0 +1,98 @@
+"""Who killed the worker: rows that died in company are run alone until they come back or stand proven.
+
+A death says that a worker ended, not why. Whatever was begun in it and not finished may have ended it;
+so may the kernel that wanted memory, a lost node, or somebody's `kill -9`. Two facts decide:
+
+- a row that kills its worker kills it each time it runs, whoever is with it;
+- an innocent row comes back the first time it is left to run.
+
+So a row with `DEATHS_IN_COMPANY` deaths (see `ledger`) is a suspect. It runs in a fresh worker that holds
+nothing else, whose death counts for nobody else and only once the row was begun there. `DEATHS_ALONE` such
+deaths in a row are the proof; one return clears it. Between two tries the other suspects have their turn,
+so that one bad minute of the machine is not held against one row. These deaths are counted in the driver's
+memory: if the driver dies the row is still a suspect, and its trial begins again.
+
+What cannot be told: a row that was killed from outside in each of `DEATHS_ALONE` fresh workers looks exactly
+like one that kills. No way of dying weighs more than another, since a row that eats all memory ends by
+the same SIGKILL as its innocent neighbour. The reasons are in docs/decisions/0013-suspects-alone.md.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.stage import Row, failed
+
+DEATHS_ALONE: Final = 5
+_FALSE_STARTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A worker of a suspect's own ended before it gave the row back."""
+
+    how: str
+    began: bool
+    """Whether the row was begun: a worker that ends before it says nothing about the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A suspect, and how often it died alone in a row."""
+
+    row: Row
+    deaths: int = 0
+
+
+class Suspects:
+    """Rows that wait to be run alone, and what their deaths have shown so far."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Trial] = deque()
+        self._false_starts = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, row: Row) -> None:
+        """Let a row wait for its turn."""
+        self._waiting.append(Trial(row))
+
+    def take(self) -> Trial:
+        """The suspect whose turn it is."""
+        return self._waiting.popleft()
+
+    def judge(self, trial: Trial, outcome: Row | Died) -> Row | None:
+        """The row that came back or is condemned; `None` where it has to run alone once more.
+
+        Raises:
+            InvalidSettingError: No worker of this engine begins any more.
+        """
+        if isinstance(outcome, Died) and not outcome.began:
+            self._note_false_start(outcome)
+            self._waiting.append(trial)
+            return None
+        self._false_starts = 0
+        if not isinstance(outcome, Died):
+            return outcome
+        trial = replace(trial, deaths=trial.deaths + 1)
+        if trial.deaths >= DEATHS_ALONE:
+            return _quarantined(trial, outcome)
+        self._waiting.append(trial)
+        return None
+
+    def _note_false_start(self, died: Died) -> None:
+        self._false_starts += 1
+        if self._false_starts == _FALSE_STARTS:
+            setting = "engine"
+            problem = f"{_FALSE_STARTS} workers in a row ended before they began, by {died.how}"
+            remedy = "Read what they printed and run again: what is committed stays"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+def _quarantined(trial: Trial, died: Died) -> Row:
+    """The row as a failure that will not be tried again by itself."""
+    detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
+    return failed(trial.row, Failure(FailureReason.QUARANTINED, detail))
