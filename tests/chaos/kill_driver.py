@@ -69,6 +69,8 @@ def kill_drivers(
         one_run(trial, folder, tally, kills=planned, chance=chance)
         difference = tell_apart(truth, trial.result(folder))
         tally.expect(not difference, difference)
+        # Told apart from answers as they were given: a fault of every commit is in `truth` as well.
+        tally.expect(not trial.altered(folder), "stored answers are not those that were given")
         tally.expect(tally.kills > before, "a whole run went by without a kill")
         report(tally, kills)
     return tally

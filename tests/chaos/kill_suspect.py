@@ -116,6 +116,7 @@ def one_run(  # noqa: PLR0913  a trial has its size, its chance and its rule
     tally.expect(started.process.returncode == 0, started.errors)
     rows = trial.rows(folder)
     tally.expect(set(rows) == set(keys), f"{len(rows)} rows of {n_rows}")
+    tally.expect(not trial.altered(folder), "stored answers are not those that were given")
     reasons = {key: row["failure_reason"] for key, row in rows.items() if row["failure_reason"]}
     tally.expect(set(reasons.values()) <= {"quarantined"}, f"reasons: {set(reasons.values())}")
     return set(reasons), set(guilty)

@@ -149,6 +149,7 @@ def kill_workers(
             finish(folder, *trial.options, "--retry")
         difference = tell_apart(truth, trial.result(folder))
         tally.expect(not difference, difference)
+        tally.expect(not trial.altered(folder), "stored answers are not those that were given")
         again, most = repeats(asks_in(folder)), n_killed * LOST_PER_RAY_KILL
         tally.expect(again <= most, f"{again} rows were asked again after {n_killed} kills")
         tally.asks += len(asks_in(folder))

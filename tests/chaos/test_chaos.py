@@ -4,6 +4,7 @@ import importlib.util
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,6 +62,22 @@ def test_kills_inside_compaction_lose_nothing_and_double_nothing(tmp_path: Path)
 def test_the_control_doubles_rows_else_the_kills_prove_nothing(tmp_path: Path) -> None:
     script, trial = _script("kill_driver"), _script("trial")
     assert script.control(trial.Bare(n_rows=60), tmp_path, kills=1, seed=1) > 0
+
+
+def test_a_second_driver_of_a_run_is_refused_before_it_asks_anything(tmp_path: Path) -> None:
+    trial, harness = _script("trial").Bare(n_rows=60), _script("harness")
+    with harness.driver(tmp_path, "--stop-at", "written:1", *trial.options) as first:
+        while not first.stopped:
+            assert first.process.poll() is None, first.errors
+            time.sleep(0.01)
+        with harness.driver(tmp_path, *trial.options) as second:
+            assert second.process.wait(timeout=120) == 1
+        assert "another run writes it" in second.errors
+        askers = {pid for _, pid in harness.asks_with_asker(tmp_path)}
+        assert askers == {first.process.pid}
+    harness.finish(tmp_path, *trial.options)
+    assert len(trial.rows(tmp_path)) == 60
+    assert trial.altered(tmp_path) == []
 
 
 def test_a_killed_child_leaves_a_failure_row_that_a_retry_replaces() -> None:

@@ -16,6 +16,7 @@ from driver import IN_FLIGHT, PACE_ROWS
 from evaluation import run_in
 from harness import HERE, finish
 
+from unreel.core.identity import digest
 from unreel.engine.kind import ANSWERS
 from unreel.engine.place import Place
 from unreel.engine.stage import Row
@@ -52,6 +53,10 @@ class Trial(Protocol):
 
     def result(self, folder: Path) -> object:
         """What must be equal however often it was killed."""
+        ...
+
+    def altered(self, folder: Path) -> list[str]:
+        """Keys whose stored answer is not the one that was given, as far as that is known."""
         ...
 
 
@@ -100,6 +105,10 @@ class Bare:
 
     def result(self, folder: Path) -> object:
         return _plain(self.rows(folder))
+
+    def altered(self, folder: Path) -> list[str]:
+        rows = answered(self.rows(folder))
+        return [key for key, row in rows.items() if row["text"] != digest("answer", key)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +167,10 @@ class Evaluation:
 
     def result(self, folder: Path) -> object:
         return _plain(self.rows(folder)), score_run(run_in(folder))
+
+    def altered(self, folder: Path) -> list[str]:
+        """Nothing is known: the server answers from frames, which are encoded on the way."""
+        return []
 
 
 def tell_apart(truth: object, end: object) -> str:

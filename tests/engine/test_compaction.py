@@ -1,4 +1,4 @@
-"""Joining fragments never takes anything from the writer who comes next."""
+"""A writer that lost its lease commits nothing and deletes nothing of the one who comes next."""
 
 from datetime import timedelta
 
@@ -32,3 +32,20 @@ def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment:
             writer.compact(keep=timedelta(0))
     assert bytes(s3.objects().get(others).bytes()) == b"not committed yet"
     assert {row["key"] for row in table.rows()} == set("abc")
+
+
+def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: Place) -> None:
+    table = Table(s3 / "lost-before-commit.lance", ANSWERS)
+
+    def lose_the_lease(step: str, _count: int) -> None:
+        if step == "written":
+            s3.objects().put("lost-before-commit.lance.lock", b'{"owner": "another"}')
+
+    with (
+        pytest.raises(UnreadableSourceError, match="took over"),
+        Committer(
+            table, pace=Pace(rows=1), on_commit=lambda _keys, _: None, observe=lose_the_lease
+        ) as sink,
+    ):
+        sink.add({"key": "a", "text": "a"})
+    assert table.count() == 0

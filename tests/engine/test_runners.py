@@ -303,6 +303,26 @@ class TestLocalRunner(RunnerKit):
         summary = run(twice, [Quiet()], table=table, engine=runner)
         assert (summary.done, summary.already) == (300, 300)
 
+    def test_a_row_that_is_asked_again_begins_without_deaths(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        book, rows = tmp_path / "book", [{"key": "0003"}]
+        run(rows, [Decode()], table=table, engine=runner, ledger=book)
+        book.write_text("+0003/1\n+0003/1\n")
+        stage = Here(os.getpid())
+        run(rows, [stage], table=table, engine=runner, ledger=book, retry_failed=ALL_FAILURES)
+        assert [row["text"] for row in table.rows()] == ["here"]
+
+
+class Here(Stage):
+    """Says whether it is in the process that it was made in."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def __call__(self, row: Row) -> Row:
+        return row | {"text": "here" if os.getpid() == self._pid else "elsewhere"}
+
 
 class Quiet(Stage):
     resources = Resources(cpus=0, in_flight=8)

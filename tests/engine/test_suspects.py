@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.engine.ledger import DEATHS_IN_COMPANY
 from unreel.engine.lone import LoneProcess
 from unreel.engine.stage import Row, Stage
 from unreel.engine.suspects import DEATHS_ALONE, Died, Suspects
@@ -28,6 +29,11 @@ def die(waiting: Suspects, times: int, how: Died = KILLED) -> Row | None:
     for _ in range(times):
         row = waiting.judge(waiting.take(), how)
     return row
+
+
+def test_the_rule_is_the_one_that_is_written_down() -> None:
+    # docs/decisions/0013: other tests count with these numbers, so they cannot notice a change.
+    assert (DEATHS_IN_COMPANY, DEATHS_ALONE) == (2, 5)
 
 
 def test_a_suspect_that_dies_alone_each_time_is_quarantined() -> None:

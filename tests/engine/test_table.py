@@ -179,6 +179,36 @@ def test_compaction_joins_fragments_and_lets_old_versions_go(table: Table) -> No
     assert {row["key"] for row in table.rows()} == set("abcdefghi")
 
 
+def test_a_reader_goes_on_with_its_version_after_a_compaction(table: Table) -> None:
+    for key in "abcdefgh":
+        commit(table, answers(key))
+    reader = lance.dataset(table.place.uri)
+    with writer_lock(table.place) as lock:
+        TableWriter(table, lock=lock, observe=lambda _step, _rows: None).compact()
+    assert set(reader.to_table(columns=["key"])["key"].to_pylist()) == set("abcdefgh")
+
+
+def test_keys_are_told_once_readers_can_see_them(table: Table) -> None:
+    unseen: list[str] = []
+
+    def look(keys: Sequence[str], _progress: Progress) -> None:
+        unseen.extend(set(keys) - set(table.held(keys)))
+
+    with Committer(table, pace=Pace(rows=3), on_commit=look) as sink:
+        for row in answers(*map(str, range(10))):
+            sink.add(row)
+    assert table.count() == 10
+    assert unseen == []
+
+
+def test_every_row_is_stored_as_it_was_given(table: Table) -> None:
+    rows = answers(*map(str, range(40)))
+    commit(table, rows, pace=Pace(rows=3))
+    assert {row["key"]: row["text"] for row in table.rows()} == {
+        row["key"]: row["text"] for row in rows
+    }
+
+
 def _seconds_to_microseconds(row: Row) -> Row:
     return {**row, "took_us": None if row["took_s"] is None else round(row["took_s"] * 1e6)}
 
