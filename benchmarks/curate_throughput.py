@@ -221,7 +221,7 @@ def bare_scan(path: str) -> dict[str, Any]:
             meter.add(frame, at_s=at_s)
             instants.append(at_s)
             if index in plan.indices:
-                picked.append(pick(frame, index=index, at_s=at_s, quality=90))
+                picked.append(pick(frame, index=index, at_s=at_s))
         scan = Scan(
             width=frame.width,
             height=frame.height,

@@ -37,7 +37,7 @@ def padded(pictures: list[Rgb], bars: Borders, fill: tuple[int, int, int]) -> li
 
 def found(pictures: list[Rgb], *, crf: int = 26) -> Borders:
     data = write_clip(pictures, crf=crf)
-    return find_borders(scan(io.BytesIO(data), max_pixels=MAX_PIXELS, quality=90).picked)
+    return find_borders(scan(io.BytesIO(data), max_pixels=MAX_PIXELS).picked)
 
 
 @pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)

@@ -30,7 +30,7 @@ Change = Callable[[Rgb, int], Rgb]
 
 
 def printed(data: bytes) -> Fingerprint:
-    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS, quality=90)
+    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS)
     return fingerprint(found, find_borders(found.picked))
 
 
@@ -150,7 +150,7 @@ def test_a_letterboxed_copy_matches_once_its_borders_are_known() -> None:
     clip = film(3, n_frames=10)
     plain = printed(write_clip(clip))
     data = write_clip([boxed(picture, 0) for picture in clip])
-    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS, quality=90)
+    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS)
     assert clip_bits(plain, fingerprint(found, find_borders(found.picked))) <= MOST_BITS
     assert clip_bits(plain, fingerprint(found, Borders())) > MOST_BITS
 

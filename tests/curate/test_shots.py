@@ -21,7 +21,7 @@ JOINS_ALONE = {"r001", "r041", "g052", "r052", "r005", "g048"}
 
 
 def scanned(data: bytes) -> Scan:
-    return scan(io.BytesIO(data), max_pixels=MAX_PIXELS, quality=90)
+    return scan(io.BytesIO(data), max_pixels=MAX_PIXELS)
 
 
 def joined(pieces: list[list[Rgb]], *, crf: int) -> tuple[Scan, list[int]]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ import pytest
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media import tasks as tasks_module
+from unreel.media import gathering as gathering_module
 from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, normalise
-from unreel.media.payload import Payload
+from unreel.media.payload import OnPart, Payload
+from unreel.media.picture import encode_jpeg
 from unreel.media.probe import probe
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted
 from unreel.media.scene import read_index
@@ -155,7 +156,7 @@ def test_the_cap_on_pixels_is_the_readers(clip) -> None:
 
 
 def test_frames_that_fill_the_memory_are_a_failure(clip, monkeypatch) -> None:
-    monkeypatch.setattr(tasks_module, "MAX_FRAMES_BYTES", 200_000)
+    monkeypatch.setattr(gathering_module, "MAX_FRAMES_BYTES", 200_000)
     outcome = READER.frames(clip, sampling="uniform-8", encoding="rgb24")
     assert reason(outcome) is FailureReason.OUT_OF_MEMORY
 
@@ -166,8 +167,8 @@ def test_frames_that_fill_the_memory_are_a_failure(clip, monkeypatch) -> None:
         ("probe", {"speed": 3}),
         ("probe", {"max_pixels": "9"}),
         ("frames", {}),
-        ("frames", {"sampling": "uniform-8", "encoding": "png"}),
-        ("frames", {"sampling": "uniform-8", "quality": 0}),
+        ("frames", {"sampling": "uniform-8", "encoding": "jpeg"}),
+        ("frames", {"sampling": "uniform-8", "longest_side": 0}),
         ("frames", {"sampling": "uniform-0"}),
         ("normalise", {"width": 96, "height": 64, "rate": "8", "crf": 30, "sound": "kept"}),
         ("normalise", {"width": 97, "height": 64, "rate": "8/1", "crf": 30, "sound": "kept"}),
@@ -188,10 +189,15 @@ def test_unknown_names_list_the_known_ones(clip) -> None:
 class Liar:
     """A runner that hands back one payload, whatever is asked."""
 
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
+    def __init__(self, payload: Payload, parts: Sequence[Payload] = ()) -> None:
+        self._payload, self._parts = payload, parts
 
-    def __call__(self, task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
+    def __call__(
+        self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
+    ) -> Payload | Failure:
+        for part in self._parts:
+            assert on_part is not None
+            on_part(part)
         return self._payload
 
 
@@ -199,6 +205,13 @@ def honest(task: str, clip: Path, **request: Any) -> Payload:
     payload = run_trusted(task, clip, request)
     assert isinstance(payload, Payload)
     return Payload(json.loads(json.dumps(payload.header)), payload.blobs)
+
+
+def honest_frames(clip: Path, sampling: str) -> tuple[Payload, list[Payload]]:
+    parts: list[Payload] = []
+    payload = run_trusted("frames", clip, {"sampling": sampling}, parts.append)
+    assert isinstance(payload, Payload)
+    return payload, parts
 
 
 def lie(payload: Payload, change: Any) -> MediaReader:
@@ -220,6 +233,23 @@ FACT_LIES = {
     "missing field": lambda h: h["facts"].pop("size_bytes"),
     "no facts": lambda h: h.clear(),
     "sound as object": lambda h: h["facts"].update(audio={}),
+    "another size": lambda h: h["facts"].update(size_bytes=1),
+    "size as a number with a point": lambda h: h["facts"].update(size_bytes=1.0),
+    "a turn that is no number": lambda h: h["facts"]["video"].update(rotation_deg=True),
+    "rate beyond all cameras": lambda h: h["facts"]["video"].update(average_rate="1000001/1"),
+    "rate that never comes": lambda h: h["facts"]["video"].update(average_rate="1/9999999999"),
+    "length beyond history": lambda h: h["facts"]["video"].update(duration_s="99999999999/1"),
+    "length of 10^40": lambda h: h["facts"]["video"].update(duration_s="1" + 40 * "0" + "/1"),
+    "length below zero": lambda h: h["facts"]["video"].update(duration_s="-1/1"),
+    "begins before history": lambda h: h["facts"]["video"].update(first_at_s="-99999999999/1"),
+    "begins at a tiny fraction": lambda h: h["facts"]["video"].update(first_at_s="1/1" + 40 * "0"),
+    "digits of another script": lambda h: h["facts"]["video"].update(duration_s="\u0661/1"),
+    "more frames than packets": lambda h: h["facts"]["video"].update(n_frames=1 << 40),
+    "sound of 2^63 Hz": lambda h: h["facts"]["audio"][0].update(sample_rate_hz=1 << 63),
+    "sound of endless length": lambda h: h["facts"]["audio"][0].update(duration_s="1e400"),
+    "sound below zero": lambda h: h["facts"]["audio"][0].update(duration_s="-1/2"),
+    "65 tags": lambda h: h["facts"].update(tags=[{"name": "a", "value": ""}] * 65),
+    "tag with an escape": lambda h: h["facts"]["tags"][0].update(value="\x1b[2J"),
 }
 
 
@@ -230,32 +260,67 @@ def test_false_facts_are_a_failure(clip, change) -> None:
 
 
 FRAME_LIES = {
-    "other sampling": lambda h: h.update(sampling="uniform-2"),
-    "other encoding": lambda h: h.update(encoding="jpeg"),
-    "one frame less": lambda h: h["frames"].pop(),
-    "index beyond the clip": lambda h: h["frames"][-1].update(index=48),
-    "index twice": lambda h: h["frames"][1].update(index=h["frames"][0]["index"]),
-    "time runs back": lambda h: h["frames"][1].update(at_s="-1/1"),
-    "size does not fit": lambda h: h["frames"][0].update(width=193),
-    "huge": lambda h: h["frames"][0].update(width=60_000, height=60_000),
-    "not a list": lambda h: h.update(frames={}),
+    "index beyond the clip": lambda parts: parts[-1].header.update(index=48),
+    "index twice": lambda parts: parts[1].header.update(index=parts[0].header["index"]),
+    "index of 2^63": lambda parts: parts[-1].header.update(index=1 << 63),
+    "time runs back": lambda parts: parts[1].header.update(at_s="-1/1"),
+    "time beyond history": lambda parts: parts[-1].header.update(at_s="99999999999/1"),
+    "time is not a number": lambda parts: parts[-1].header.update(at_s="nan"),
+    "size does not fit": lambda parts: parts[0].header.update(width=193),
+    "huge": lambda parts: parts[0].header.update(width=60_000, height=60_000),
+    "longer than asked for": lambda parts: parts[0].header.update(width=24_576, height=1),
+    "another field": lambda parts: parts[0].header.update(jpeg="x"),
+    "one frame less": lambda parts: parts.pop(),
+    "no frame": lambda parts: parts.clear(),
+    "one frame more": lambda parts: parts.append(
+        Payload(parts[-1].header | {"index": 47}, parts[-1].blobs)
+    ),
+    "no pixels": lambda parts: parts.append(Payload(parts.pop().header)),
+    "pixels twice": lambda parts: parts.append(
+        Payload(parts[-1].header | {"index": 47}, 2 * parts.pop().blobs)
+    ),
+    "a JPEG": lambda parts: parts.append(
+        Payload(parts.pop().header, (encode_jpeg(np.zeros((128, 192, 3), np.uint8)),))
+    ),
 }
 
 
+@pytest.mark.parametrize("encoding", ["jpeg", "rgb24"])
 @pytest.mark.parametrize("change", FRAME_LIES.values(), ids=FRAME_LIES.keys())
-def test_false_frames_are_a_failure(clip, change) -> None:
-    payload = honest("frames", clip, sampling="uniform-3", encoding="rgb24")
-    outcome = lie(payload, change).frames(clip, sampling="uniform-3", encoding="rgb24")
+def test_false_frames_are_a_failure(clip, change, encoding) -> None:
+    payload, parts = honest_frames(clip, "uniform-3")
+    change(parts)
+    reader = MediaReader(Liar(payload, parts))
+    outcome = reader.frames(clip, sampling="uniform-3", encoding=encoding, longest_side=1000)
     assert reason(outcome) is FailureReason.WORKER_DIED
 
 
-def test_a_frame_that_is_no_jpeg_is_a_failure(clip) -> None:
-    payload = honest("frames", clip, sampling="uniform-1")
-    for blob in (b"GIF89a", b"\xff\xd8\xff" + bytes(1 << 20)):
-        outcome = MediaReader(Liar(Payload(payload.header, (blob,)))).frames(
-            clip, sampling="uniform-1"
-        )
-        assert reason(outcome) is FailureReason.WORKER_DIED
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sampling": "uniform-2"},
+        {"n_clip_frames": 3},
+        {"n_clip_frames": 1 << 63},
+        {"n_frames": 2},
+        {"n_frames": -1},
+        {"frames": []},
+    ],
+)
+def test_a_false_end_of_the_frames_is_a_failure(clip, change) -> None:
+    payload, parts = honest_frames(clip, "uniform-3")
+    reader = MediaReader(Liar(Payload(payload.header | change), parts))
+    assert reason(reader.frames(clip, sampling="uniform-3")) is FailureReason.WORKER_DIED
+
+
+def test_what_a_reply_leads_to_is_the_failure_of_its_file(clip, monkeypatch) -> None:
+    payload, parts = honest_frames(clip, "uniform-3")
+
+    def fail(*_: object, **__: object) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(gathering_module, "encode_jpeg", fail)
+    outcome = MediaReader(Liar(payload, parts)).frames(clip, sampling="uniform-3")
+    assert reason(outcome) is FailureReason.OUT_OF_MEMORY
 
 
 @pytest.mark.parametrize(
@@ -264,6 +329,11 @@ def test_a_frame_that_is_no_jpeg_is_a_failure(clip) -> None:
         lambda h: h["sound"].update(n_samples=3),
         lambda h: h["sound"].update(rate_hz=8_000),
         lambda h: h["sound"].update(n_samples=1 << 39),
+        lambda h: h["sound"].update(n_samples=0),
+        lambda h: h["sound"].update(start_s="99999999999/1"),
+        lambda h: h["sound"].update(start_s="-99999999999/1"),
+        lambda h: h["sound"].update(start_s="1/0"),
+        lambda h: h.update(sound=[]),
         lambda h: h.update(sound=None),
     ],
 )

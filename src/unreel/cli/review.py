@@ -3,10 +3,11 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ import click
 
 from unreel.cli.condition import read_conditions
 from unreel.cli.output import echo, json_option, print_json, say, trusted_option
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
@@ -167,21 +168,39 @@ class _Desk:
         async with seat(casts) as seats:
             both = zip(files, surveys, strict=True)
             for place, (file, survey) in enumerate(both, start=1):
-                clip = await survey
-                if isinstance(clip, Failure):
-                    self.is_complete = False
-                    say(f"{file}: {clip}")
-                    rows.append({"file": str(file), "failure": clip})
-                    continue
                 folder = self._out
                 if folder is not None and len(files) > 1:
                     folder = Folder(folder).make(f"{place:03d}-{plain_name(file.stem)}")
-                found = asyncio.create_task(self._ask_about(clip, seats, inquiry))
+                ask = partial(self._ask_about, seats=seats, inquiry=inquiry)
+                rows.append(await self._row_of(file, survey, ask=ask, folder=folder))
+        return rows
+
+    async def _row_of(
+        self,
+        file: Path,
+        survey: "Awaitable[SurveyedClip | Failure]",
+        *,
+        ask: "Callable[[SurveyedClip], Coroutine[Any, Any, Review]]",
+        folder: Path | None,
+    ) -> dict[str, object]:
+        """What came of one file; whatever it leads to, the next one has its turn."""
+        from unreel.engine.stage import failure_of
+
+        try:
+            clip = await survey
+            if not isinstance(clip, Failure):
+                found = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
-                origin = loop.run_in_executor(None, _read_origin, file)
-                rows.append(self._report(await found, await origin, folder))
-        return rows
+                origin = await asyncio.to_thread(_read_origin, file, self._settings)
+                return self._report(await found, origin, folder)
+        except SandboxError:
+            raise
+        except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
+            clip = failure_of(error)
+        self.is_complete = False
+        say(f"{file}: {clip}")
+        return {"file": str(file), "failure": clip}
 
     def _cast(self) -> "tuple[Inquiry, tuple[Cast, ...]]":
         from unreel.cli.contacts import tell_contacts
@@ -209,7 +228,7 @@ class _Desk:
         return inquiry, casts
 
     async def _ask_about(
-        self, clip: "SurveyedClip", seats: "Sequence[Seat]", inquiry: "Inquiry"
+        self, clip: "SurveyedClip", *, seats: "Sequence[Seat]", inquiry: "Inquiry"
     ) -> "Review":
         from unreel.evaluate.review import review_clip
 
@@ -264,10 +283,10 @@ class _Desk:
         return {"page": str(evidence.page), "annotated": _path_or_failure(evidence.annotated)}
 
 
-def _read_origin(file: Path) -> "Provenance":
+def _read_origin(file: Path, settings: Settings) -> "Provenance":
     from unreel.report.provenance import read_provenance
 
-    return read_provenance(file)
+    return read_provenance(file, without_seccomp=bool(settings.media_without_seccomp))
 
 
 def _path_or_failure(written: Path | Failure) -> object:

@@ -23,6 +23,8 @@ class Settings:
     media_seconds: int = 15
     media_mb: int = 512
     media_pixels: int = 7680 * 4320
+    media_without_seccomp: int = 0
+    """1 opens strangers' files on a machine that lacks seccomp."""
     slow: int = 0
     key_hosts: str = ""
     """Hosts that may be sent the key for servers of one's own, with commas between."""

@@ -182,7 +182,7 @@ def _content(frame: PickedFrame, borders: Borders, *, scan: Scan) -> Image.Image
     inner = borders.content(width=scan.width, height=scan.height)
     across, down = frame.width, frame.height
     box = (inner.x0 * across, inner.y0 * down, inner.x1 * across, inner.y1 * down)
-    grey = Image.fromarray(frame.rgb()).convert("L")
+    grey = Image.fromarray(frame.rgb).convert("L")
     return grey.resize((_WIDE, _WIDE), Image.Resampling.BOX, box=box)
 
 

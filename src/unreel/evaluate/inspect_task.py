@@ -25,9 +25,10 @@ from unreel.benchmarks.export.showing import Part, show
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_settings
 from unreel.core.verdict import Unparsed, Verdict
+from unreel.media.access import open_sandbox
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.media.sandbox.runner import Sandbox
 from unreel.protocols.protocol import Mode
 
 try:
@@ -179,7 +180,7 @@ def verdict() -> Scorer:
 
 @cache
 def _reader() -> MediaReader:
-    return MediaReader(Sandbox())
+    return MediaReader(open_sandbox(read_settings()))
 
 
 def _samples(benchmark: Benchmark, recipe: Recipe) -> list[Sample]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings
-from unreel.media.payload import Payload
+from unreel.media.payload import OnPart, Payload
 from unreel.media.sandbox import Limits, Sandbox
 
 if TYPE_CHECKING:
@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 
 PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
 """Tasks that decode or encode a whole clip may take this many times as long as one that samples it."""
+
+
+def open_sandbox(settings: Settings, *, tasks: str = "unreel.media.tasks:TASKS") -> Sandbox:
+    """A sandbox with the limits of `settings`."""
+    limits = Limits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
+    return Sandbox(limits, tasks=tasks, without_seccomp=bool(settings.media_without_seccomp))
+
+
+def require_protection(settings: Settings, *, trusted: bool) -> None:
+    """Tell what this machine lacks before a long job begins, not with its first clip in some worker.
+
+    Raises:
+        SandboxError: strangers' files cannot be opened safely here.
+    """
+    if not trusted:
+        with open_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:
+            sandbox.protection()
 
 
 @contextmanager
@@ -26,8 +43,7 @@ def media_reader(
 
     `at_once`: a file is sure to be opened soon, so what opens it warms up while this process loads.
     """
-    limits = Limits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
-    with Sandbox(limits) as sandbox:
+    with open_sandbox(settings) as sandbox:
         if at_once and not trusted:
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted  # a third of a second
@@ -42,7 +58,10 @@ class _Confined:
 
     sandbox: Sandbox
 
-    def __call__(self, task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
+    def __call__(
+        self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
+    ) -> Payload | Failure:
         limits = self.sandbox.limits
         longer = replace(limits, seconds=limits.seconds * PATIENCE.get(task, 1))
-        return self.sandbox.run(task, path, request=request, limits=longer).result
+        asked = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
+        return asked.result

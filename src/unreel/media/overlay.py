@@ -124,8 +124,13 @@ def annotate(
     """A mute mp4 of `pictures`, each shown from its instant on, with boxes and a moving timeline."""
     spans = [SpanMark(span=m.span, caption=m.caption, colour=m.colour) for m in marks]
     writer: ClipWriter | None = None
+    before = -1
     with ExitStack() as opened:
         for at_us, picture in pictures:
+            tick = at_us * _TICKS_PER_S // MICROSECONDS
+            if tick <= before:
+                continue  # No player shows it, and no encoder takes it.
+            before = tick
             boxes = [
                 BoxMark(box=box, caption=mark.caption, colour=mark.colour)
                 for mark in marks
@@ -136,7 +141,6 @@ def annotate(
             even = drawn.crop((0, 0, drawn.width // 2 * 2, drawn.height // 2 * 2))
             if writer is None:
                 writer = opened.enter_context(ClipWriter("mp4", _video_track(even)))
-            tick = at_us * _TICKS_PER_S // MICROSECONDS
             writer.add_picture(np.asarray(even).copy(), tick=tick)
         if writer is None:
             msg = "a clip without pictures cannot be annotated. Give it at least one"

@@ -1,10 +1,10 @@
 """What crosses the border between the process that opens a file and the one that asked.
 
 Plain JSON and raw bytes only: a child that a hostile file has taken over can send wrong data, but
-nothing that runs on arrival.
+nothing that runs on arrival, and nothing that the asking process would need a decoder for.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -14,19 +14,45 @@ from unreel.core.failure import Failure
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A task's result: a JSON object and the bytes that go with it."""
+    """A task's result, or a part of it: a JSON object and the bytes that go with it."""
 
     header: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
 
 
-Task = Callable[[BinaryIO, Mapping[str, Any]], Payload]
+Parts = Generator[Payload, None, Payload]
+"""A result that would be long as a whole: parts on the way, what remains to be said at the end."""
+Task = Callable[[BinaryIO, Mapping[str, Any]], Payload | Parts]
 """Work on one opened file. It raises `MediaError` where the file is at fault."""
+OnPart = Callable[[Payload], None]
+"""Hears each part as it arrives; what it raises ends the task."""
+
+
+def finish(result: Payload | Parts, on_part: OnPart) -> Payload:
+    """The end of `result`, after `on_part` has heard its parts."""
+    if isinstance(result, Payload):
+        return result
+    while True:
+        try:
+            part = next(result)
+        except StopIteration as end:
+            last: Payload = end.value
+            return last
+        on_part(part)
 
 
 class TaskRunner(Protocol):
     """Runs a task of `unreel.media.tasks` on a file: in this process, or in a confined child."""
 
-    def __call__(self, task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
-        """The task's payload, or the reason why there is none; never an exception of the file's."""
+    def __call__(
+        self,
+        task: str,
+        path: Path,
+        request: Mapping[str, Any],
+        on_part: OnPart | None = None,
+    ) -> Payload | Failure:
+        """The task's payload, or the reason why there is none; never an exception of the file's.
+
+        Where `on_part` is absent, a reply in parts is a failure.
+        """
         ...

@@ -12,7 +12,9 @@ from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.media.container import MAX_PIXELS, decoder_name, open_clip
 from unreel.media.tags import read_tags
 from unreel.media.timeline import (
+    FASTEST,
     MAX_PACKETS,
+    MOST_S,
     DeclaredPace,
     Packets,
     Timeline,
@@ -60,10 +62,10 @@ def constant_rate(timeline: Timeline, declared: DeclaredPace) -> Fraction | None
     """The rate at which the frames follow each other; nothing where their distances differ."""
     ticks = timeline.ticks
     steps = {after - now for now, after in pairwise(ticks)}
-    if len(steps) == 1 and (step := steps.pop()) > 0:
-        return 1 / (step * timeline.time_base)
+    if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
+        return 1 / step
     for rate in (declared.nominal_rate, declared.average_rate):
-        if rate and _fits(timeline, rate):
+        if rate and 1 <= rate * MOST_S <= FASTEST * MOST_S and _fits(timeline, rate):
             return rate
     return None
 
@@ -102,11 +104,12 @@ def _video_facts(
 
 def _audio_facts(stream: AudioStream, packets: Packets) -> AudioFacts:
     first, last = packets.sound_ticks.get(stream.index, (0, 0))
+    duration_s = (stream.duration or last - first) * stream_time_base(stream)
     known = decoder_name(stream) != "unknown"
     context = stream.codec_context
     return AudioFacts(
         codec=context.codec.canonical_name if known else "unknown",
         sample_rate_hz=context.sample_rate if known else 0,
         channels=context.channels if known else 0,
-        duration_s=(stream.duration or last - first) * stream_time_base(stream),
+        duration_s=duration_s if 0 <= duration_s <= MOST_S else Fraction(0),
     )

@@ -8,72 +8,44 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
-from unreel.core.errors import InvalidValueError, MediaError, UnknownNameError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MediaError,
+    SandboxError,
+    UnknownNameError,
+)
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import MAX_PIXELS
-from unreel.media.decode import Rgb
+from unreel.media.gathering import Encoding, Gathering, SampledFrame, SampledFrames, Wanted
 from unreel.media.normalise import NormalForm
-from unreel.media.payload import Payload, TaskRunner
-from unreel.media.picture import JPEG_QUALITY, decode_jpeg
+from unreel.media.payload import OnPart, Payload, TaskRunner, finish
+from unreel.media.picture import JPEG_QUALITY
 from unreel.media.render import Cut
-from unreel.media.sampling import parse_plan
+from unreel.media.sampling import most_frames, parse_plan
+from unreel.media.sandbox.wire import readable
 from unreel.media.scan import Scan
 from unreel.media.scan_wire import read_scan
-from unreel.media.sound import MAX_SAMPLES, SAMPLE_RATE_HZ, NoSound, Sound
+from unreel.media.sound import SAMPLE_RATE_HZ, NoSound, Sound
 from unreel.media.tasks import TASKS
 from unreel.media.wire import (
-    FrameHeader,
-    FramesHeader,
+    LONGEST_SIDE,
     NormaliseHeader,
     ProbeHeader,
     SoundHeader,
     write_exact,
 )
 
-Encoding = Literal["jpeg", "rgb24"]
-_JPEG_START: Final = b"\xff\xd8\xff"
-_JPEG_SLACK_BYTES: Final = 1 << 16
+__all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted"]
+
 _MP4_START: Final = b"ftyp"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledFrame:
-    """One frame of a clip, as JPEG or as plain pixels."""
-
-    index: int
-    at_s: Fraction
-    width: int
-    height: int
-    encoding: Encoding
-    data: bytes
-
-    def rgb(self) -> Rgb:
-        """Its pixels."""
-        if self.encoding == "jpeg":
-            return decode_jpeg(self.data, width=self.width, height=self.height)
-        return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
-
-    def __repr__(self) -> str:
-        size = f"{self.width} x {self.height}, {len(self.data)} bytes of {self.encoding}"
-        return f"SampledFrame({self.index} at {self.at_s} s, {size})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledFrames:
-    """What a sampling took from a clip of `n_clip_frames` frames, in the order shown."""
-
-    sampling: str
-    n_clip_frames: int
-    frames: tuple[SampledFrame, ...]
 
 
 Value = TypeVar("Value")
@@ -88,7 +60,7 @@ class MediaReader:
 
     def probe(self, path: Path) -> ClipFacts | Failure:
         """The facts of the clip's streams."""
-        return self._ask("probe", path, {}, _read_facts)
+        return self._ask("probe", path, {}, lambda payload: _read_facts(payload, path))
 
     def frames(
         self,
@@ -100,22 +72,19 @@ class MediaReader:
         longest_side: int | None = None,
     ) -> SampledFrames | Failure:
         """The frames that `sampling` takes; an unknown sampling is an error, not a failure."""
-        name = str(parse_plan(sampling))
-        request = {
-            "sampling": name,
-            "encoding": encoding,
-            "quality": quality,
-            "longest_side": longest_side,
-        }
-        most_pixels = min(self.max_pixels, (longest_side or self.max_pixels) ** 2)
-        return self._ask(
-            "frames",
-            path,
-            request,
-            lambda payload: _read_frames(
-                payload, sampling=name, encoding=encoding, most_pixels=most_pixels
-            ),
+        plan = parse_plan(sampling)
+        gathering = Gathering(
+            Wanted(
+                sampling=str(plan),
+                encoding=encoding,
+                quality=quality,
+                most_frames=most_frames(plan),
+                most_pixels=self.max_pixels,
+                longest_side=longest_side or LONGEST_SIDE,
+            )
         )
+        request = {"sampling": str(plan), "longest_side": longest_side}
+        return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
     def sound(self, path: Path) -> Sound | NoSound | Failure:
         """The clip's sound at 16 kHz."""
@@ -146,15 +115,38 @@ class MediaReader:
         path: Path,
         request: Mapping[str, Any],
         read: Callable[[Payload], Value],
+        *,
+        on_part: OnPart | None = None,
     ) -> Value | Failure:
-        payload = self.run(task, path, {**request, "max_pixels": self.max_pixels})
-        if isinstance(payload, Failure):
-            return payload
         try:
-            return read(payload)
-        except (InvalidValueError, ValidationError) as error:
-            detail = f"{task} sent back what it must not: {' '.join(str(error).split())}"[:400]
-            return Failure(FailureReason.WORKER_DIED, detail)
+            payload = self.run(task, path, {**request, "max_pixels": self.max_pixels}, on_part)
+            return payload if isinstance(payload, Failure) else read(payload)
+        except (InvalidSettingError, SandboxError, UnknownNameError):
+            raise  # The asker's mistake or the machine's lack, whatever the file.
+        except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
+            return _failure_of(task, error)
+
+
+def _failure_of(task: str, error: Exception) -> Failure:
+    match error:
+        case MediaError():
+            return error.failure
+        case ValidationError():
+            reason, problem = FailureReason.WORKER_DIED, _first_problem(error)
+        case InvalidValueError():
+            reason, problem = FailureReason.WORKER_DIED, str(error)
+        case MemoryError():
+            reason, problem = FailureReason.OUT_OF_MEMORY, "more than fits into this process"
+        case _:
+            reason, problem = FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}"
+    return Failure(reason, readable(f"{task} sent back what it must not: {problem}"))
+
+
+def _first_problem(error: ValidationError) -> str:
+    # Without its words: they are the child's, and there may be many.
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(readable(str(part)) for part in first["loc"])
+    return f"{place}: {readable(first['msg'])} ({error.error_count()} in all)"
 
 
 def _form_request(form: NormalForm) -> dict[str, Any]:
@@ -167,7 +159,9 @@ def _form_request(form: NormalForm) -> dict[str, Any]:
     }
 
 
-def run_trusted(task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
+def run_trusted(
+    task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
+) -> Payload | Failure:
     """Runs `task` in this process, for files whose maker is trusted; links are followed."""
     if task not in TASKS:
         kind = "media task"
@@ -178,7 +172,7 @@ def run_trusted(task: str, path: Path, request: Mapping[str, Any]) -> Payload | 
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Failure(FailureReason.NOT_A_FILE, "not a regular file")
-            return TASKS[task](file, request)
+            return finish(TASKS[task](file, request), on_part or _drop)
     except MediaError as error:
         return error.failure
     except MemoryError:
@@ -187,43 +181,16 @@ def run_trusted(task: str, path: Path, request: Mapping[str, Any]) -> Payload | 
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _read_facts(payload: Payload) -> ClipFacts:
+def _drop(_part: Payload) -> None:
+    """Nobody asked for parts."""
+
+
+def _read_facts(payload: Payload, path: Path) -> ClipFacts:
     _expect(not payload.blobs, "facts come without blobs")
-    return ProbeHeader.model_validate(payload.header).as_facts()
-
-
-def _read_frames(
-    payload: Payload, *, sampling: str, encoding: Encoding, most_pixels: int
-) -> SampledFrames:
-    header = FramesHeader.model_validate(payload.header)
-    listed = header.frames
-    _expect(header.sampling == sampling, "the sampling is not the one asked for")
-    _expect(header.encoding == encoding, "the encoding is not the one asked for")
-    _expect(len(listed) == len(payload.blobs), "there is not one blob for each frame")
-    _expect(listed[-1].index < header.n_clip_frames, "a frame lies behind the last one")
-    for now, after in pairwise(listed):
-        _expect(now.index < after.index and now.at_s <= after.at_s, "frames are out of order")
-    return SampledFrames(
-        sampling,
-        header.n_clip_frames,
-        tuple(
-            _read_frame(frame, blob, encoding=encoding, most_pixels=most_pixels)
-            for frame, blob in zip(listed, payload.blobs, strict=True)
-        ),
-    )
-
-
-def _read_frame(
-    frame: FrameHeader, blob: bytes, *, encoding: Encoding, most_pixels: int
-) -> SampledFrame:
-    pixel_bytes = frame.width * frame.height * 3
-    _expect(frame.width * frame.height <= most_pixels, "a frame is larger than asked for")
-    if encoding == "rgb24":
-        _expect(len(blob) == pixel_bytes, "a frame's bytes do not fit its size")
-    else:
-        _expect(blob.startswith(_JPEG_START), "a frame is not a JPEG")
-        _expect(len(blob) <= pixel_bytes + _JPEG_SLACK_BYTES, "a JPEG is larger than its pixels")
-    return SampledFrame(frame.index, frame.at_s, frame.width, frame.height, encoding, blob)
+    facts = ProbeHeader.model_validate(payload.header).as_facts()
+    # Who reads the file into memory asks this number whether it may.
+    _expect(facts.size_bytes == path.stat().st_size, "the file has another size")
+    return facts
 
 
 def _read_sound(payload: Payload) -> Sound | NoSound:
@@ -232,7 +199,6 @@ def _read_sound(payload: Payload) -> Sound | NoSound:
         _expect(not payload.blobs, "a mute clip comes without blobs")
         return NoSound()
     _expect(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
-    _expect(sound.n_samples <= MAX_SAMPLES, "the sound is longer than it may be")
     _expect([len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing")
     samples = np.frombuffer(payload.blobs[0], "<i2").astype(np.int16, copy=False)
     return Sound(samples, sound.start_s)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 
@@ -182,6 +182,19 @@ class FramePlan:
         frames = zip(self.indices, self.at_s, strict=True)
         listed = ", ".join(f"{index} at {float(at):.3f} s" for index, at in frames)
         return f"{self.sampling}: {listed}"
+
+
+def most_frames(sampling: Sampling) -> int:
+    """No clip gives more frames than this under `sampling`."""
+    match sampling:
+        case Uniform(n) | Paper(n) | VlmEvalKitCount(n):
+            return n
+        case PerSecond(at_most=most) | LlamaFactory(at_most=most):
+            return _MOST_FRAMES if most is None else most
+        case VlmEvalKitRate():
+            return _MOST_FRAMES
+        case _ as never:
+            assert_never(never)
 
 
 def parse_plan(name: str) -> Sampling:

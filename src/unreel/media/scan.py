@@ -21,7 +21,6 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
-from unreel.media.picture import decode_jpeg, encode_jpeg
 from unreel.media.probe import clockwise_turn
 from unreel.media.sampling import parse_plan, plan_frames
 from unreel.media.timeline import Timeline, read_timeline
@@ -78,14 +77,12 @@ class SideProfile:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PickedFrame:
-    """One of the evenly spaced frames: a JPEG, and measures of the frame at full size."""
+    """One of the evenly spaced frames: a small picture, and measures of the frame at full size."""
 
     index: int
     at_s: Fraction
-    width: int
-    """Of the JPEG."""
-    height: int
-    jpeg: bytes
+    rgb: Rgb
+    """At most `PICKED_SIDE` pixels wide and high."""
     sharpness: float
     """Root mean square of second differences along rows, in grey levels: blur lowers it."""
     noise: float
@@ -93,9 +90,15 @@ class PickedFrame:
     sides: dict[Side, SideProfile]
     """Profiles of the sides whose outermost line is flat; a side that is absent has no border."""
 
-    def rgb(self) -> Rgb:
-        """Its pixels."""
-        return decode_jpeg(self.jpeg, width=self.width, height=self.height)
+    @property
+    def width(self) -> int:
+        """Of the picture."""
+        return int(self.rgb.shape[1])
+
+    @property
+    def height(self) -> int:
+        """Of the picture."""
+        return int(self.rgb.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -130,8 +133,8 @@ class Scan:
         return self.end_s - self.instants_s[0]
 
 
-def scan(file: BinaryIO, *, max_pixels: int, quality: int) -> Scan:
-    """Measure the clip in `file`; picked frames become JPEGs of `quality`."""
+def scan(file: BinaryIO, *, max_pixels: int) -> Scan:
+    """Measure the clip in `file`."""
     timeline = read_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
@@ -143,7 +146,7 @@ def scan(file: BinaryIO, *, max_pixels: int, quality: int) -> Scan:
     for index, frame in _frames(file, timeline, max_pixels=max_pixels):
         meter.add(frame, at_s=timeline.at_s(index))
         if index in wanted:
-            picked.append(pick(frame, index=index, at_s=timeline.at_s(index), quality=quality))
+            picked.append(pick(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
             shape = _shown_size(frame)
     return Scan(
@@ -208,8 +211,8 @@ def grey_levels(rgb: Rgb) -> NDArray[np.int16]:
     return grey
 
 
-def pick(frame: VideoFrame, *, index: int, at_s: Fraction, quality: int) -> PickedFrame:
-    """Keep `frame`: as a small JPEG, turned as the container asks, and its measures at full size."""
+def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
+    """Keep `frame`: small, turned as the container asks, and its measures at full size."""
     turns = clockwise_turn(frame) // 90
     width, height = _within(frame.width, frame.height, PICKED_SIDE)
     small = np.rot90(_scaled(VideoReformatter(), frame, width=width, height=height), -turns)
@@ -218,9 +221,7 @@ def pick(frame: VideoFrame, *, index: int, at_s: Fraction, quality: int) -> Pick
     return PickedFrame(
         index=index,
         at_s=at_s,
-        width=small.shape[1],
-        height=small.shape[0],
-        jpeg=encode_jpeg(np.ascontiguousarray(small), quality=quality),
+        rgb=np.ascontiguousarray(small),
         sharpness=float(np.sqrt(np.mean(np.square(bends, dtype=np.float32))))
         if bends.size
         else 0.0,

@@ -1,6 +1,6 @@
 """A scan on its way out of the process that opened the file, and the checks on its way in.
 
-Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then a JPEG and the side
+Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then the pixels and the side
 profiles for each picked frame. Numbers are little endian.
 """
 
@@ -18,20 +18,17 @@ from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
     MAX_SCANNED,
-    N_PICKED,
     PICKED_SIDE,
     PickedFrame,
     Scan,
     Side,
     SideProfile,
 )
+from unreel.media.timeline import MOST_S
 from unreel.media.wire import PickedHeader, ScanHeader, write_exact
 
 _PER_FRAME: Final = 5
 _PER_PICKED: Final = 2
-_JPEG_START: Final = b"\xff\xd8\xff"
-_JPEG_BYTES: Final = 3 * PICKED_SIDE**2 + (1 << 16)
-_MOST_TICKS: Final = 1 << 60
 
 
 def scan_payload(scan: Scan) -> Payload:
@@ -54,7 +51,7 @@ def scan_payload(scan: Scan) -> Payload:
         scan.stirs.astype("<f4").tobytes(),
     ]
     for frame in scan.picked:
-        blobs.append(frame.jpeg)
+        blobs.append(frame.rgb.tobytes())
         blobs.append(b"".join(frame.sides[s].content.tobytes() for s in Side if s in frame.sides))
     return Payload(header, tuple(blobs))
 
@@ -68,7 +65,6 @@ def read_scan(payload: Payload) -> Scan:
     header = ScanHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs
     _expect(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
-    _expect(len(header.picked) <= N_PICKED, "there are more pictures than asked for")
     _expect(len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing")
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
     _expect(
@@ -76,8 +72,12 @@ def read_scan(payload: Payload) -> Scan:
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
-    _expect(bool(np.all(np.abs(ticks) < _MOST_TICKS)), "a time is out of range")
-    _expect(bool(np.all(np.diff(ticks) >= 0)), "frames are out of order")
+    # Compared, not subtracted: a difference of two such ticks may not fit.
+    _expect(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
+    first, last = int(ticks[0]), int(ticks[-1])
+    _expect(
+        max(-first, last + header.last_ticks) * header.time_base <= MOST_S, "a time is out of range"
+    )
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return Scan(
         width=header.width,
@@ -122,18 +122,15 @@ def _read_picked(
 ) -> Iterator[PickedFrame]:
     before = -1
     for place, frame in enumerate(header.picked):
-        jpeg, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
+        pixels, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
         _expect(before < frame.index < len(instants_s), "picked frames are out of order")
         _expect(max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for")
-        _expect(jpeg.startswith(_JPEG_START), "a picture is not a JPEG")
-        _expect(len(jpeg) <= _JPEG_BYTES, "a JPEG is larger than its pixels")
+        _expect(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
         before = frame.index
         yield PickedFrame(
             index=frame.index,
             at_s=instants_s[frame.index],
-            width=frame.width,
-            height=frame.height,
-            jpeg=jpeg,
+            rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
             sharpness=frame.sharpness,
             noise=frame.noise,
             sides=_read_sides(header, frame, lines),

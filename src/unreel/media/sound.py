@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import AUDIO_DECODERS, MAX_PIXELS, OpenClip, decoder_name, open_clip
+from unreel.media.timeline import MOST_S
 
 SAMPLE_RATE_HZ: Final = 16_000
 MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
@@ -81,6 +82,8 @@ def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSou
             parts.append(part)
     if not n_samples:
         return NoSound()
+    if abs(parts[0].start_s) > MOST_S:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, "its sound begins out of all range"))
     return Sound(np.concatenate([part.samples[:, 0] for part in parts]), parts[0].start_s)
 
 

@@ -5,13 +5,11 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
-from unreel.media.decode import Rgb, decode_frames
+from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm
 from unreel.media.normalise import normalise as normalise_clip
-from unreel.media.payload import Payload, Task
-from unreel.media.picture import encode_jpeg, fit_longest
+from unreel.media.payload import Parts, Payload, Task
+from unreel.media.picture import fit_longest
 from unreel.media.probe import probe as probe_clip
 from unreel.media.render import Crop, Cut
 from unreel.media.render import render as render_clip
@@ -32,9 +30,6 @@ from unreel.media.wire import (
     write_exact,
 )
 
-MAX_FRAMES_BYTES: Final = 256 << 20
-"""Most bytes that the frames of one clip may take together, once encoded."""
-
 
 def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """The facts of the clip."""
@@ -42,32 +37,20 @@ def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     return Payload(facts_header(probe_clip(file, max_pixels=asked.max_pixels)))
 
 
-def frames(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
-    """The frames that a sampling takes, one blob each."""
+def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """The frames that a sampling takes, each a part with its pixels as rgb24."""
     asked = read_request(FramesRequest, request)
     sampling = parse_plan(asked.sampling)
     timeline = read_timeline(file, max_pixels=asked.max_pixels)
     plan = plan_frames(sampling, timeline)
-    listed: list[dict[str, Any]] = []
-    blobs: list[bytes] = []
-    room = MAX_FRAMES_BYTES
     for frame in decode_frames(file, timeline, indices=plan.indices, max_pixels=asked.max_pixels):
         rgb = fit_longest(frame.rgb, asked.longest_side)
-        blobs.append(_encode(rgb, asked))
-        room -= len(blobs[-1])
-        if room < 0:
-            detail = f"the {len(plan.indices)} frames take more than {MAX_FRAMES_BYTES} bytes"
-            raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, detail))
         height, width, _ = rgb.shape
         at_s = write_exact(frame.at_s)
-        listed.append({"index": frame.index, "at_s": at_s, "width": width, "height": height})
-    header = {
-        "sampling": plan.sampling,
-        "encoding": asked.encoding,
-        "n_clip_frames": timeline.n_frames,
-        "frames": listed,
-    }
-    return Payload(header, tuple(blobs))
+        header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
+        yield Payload(header, (np.ascontiguousarray(rgb).tobytes(),))
+    counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
+    return Payload({"sampling": plan.sampling, **counts})
 
 
 def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
@@ -109,7 +92,7 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
 def scan(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """Measures of every frame, and a few pictures."""
     asked = read_request(ScanRequest, request)
-    return scan_payload(scan_clip(file, max_pixels=asked.max_pixels, quality=asked.quality))
+    return scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
 
 
 TASKS: Final[Mapping[str, Task]] = {
@@ -120,9 +103,3 @@ TASKS: Final[Mapping[str, Task]] = {
     "render": render,
     "scan": scan,
 }
-
-
-def _encode(rgb: Rgb, asked: FramesRequest) -> bytes:
-    if asked.encoding == "jpeg":
-        return encode_jpeg(rgb, quality=asked.quality)
-    return np.ascontiguousarray(rgb).tobytes()

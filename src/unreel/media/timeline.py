@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
 """Ten hours at 60 frames and 50 sound packets a second: a bound on hostile files, not on people."""
 
+MOST_S: Final = 1 << 33
+"""272 years. Live streams count from 1970, QuickTime from 1904; a time beyond is damage or an attack."""
+FASTEST: Final = 1_000_000
+"""Frames per second of the fastest cameras."""
+
 _VP8_SHOWN: Final = 0x10
 _REORDERED: Final = frozenset({"h264", "hevc"})
 """Decoders for which FFmpeg cannot work out the times that AVI does not keep; for MPEG-4 it can."""
@@ -213,6 +218,8 @@ def build_timeline(
         raise MediaError(Failure(FailureReason.UNDECODABLE, "no packet fits the first frame"))
     last = _last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
     span_s = (ticks[-1] + last - ticks[0]) * time_base
+    if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, "its times are out of all range"))
     return Timeline(
         time_base=time_base,
         ticks=ticks,

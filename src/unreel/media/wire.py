@@ -1,7 +1,8 @@
 """The shape of requests to tasks and of the headers that come back, checked to the last field.
 
-A header may come from a child that a hostile file has taken over: numbers are bounded, texts are
-short, unknown fields are refused. Exact times travel as "30000/1001".
+A header may come from a child that a hostile file has taken over: numbers are bounded so that
+nobody after this has to ask whether they can be, texts are short, unknown fields are refused. Exact
+times travel as "30000/1001".
 """
 
 import re
@@ -22,10 +23,16 @@ from pydantic import (
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
 from unreel.media.container import MAX_PIXELS
-from unreel.media.picture import JPEG_QUALITY
+from unreel.media.scan import N_PICKED
+from unreel.media.sound import MAX_SAMPLES
 from unreel.media.tags import MAX_NAME, MAX_TAGS, MAX_VALUE
+from unreel.media.timeline import FASTEST, MAX_PACKETS, MOST_S
 
-_EXACT: Final = re.compile(r"(-?[0-9]{1,40})/([1-9][0-9]{0,39})")
+# FFmpeg counts 64-bit ticks of 32-bit fractions of a second.
+_EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
+_SLOWEST: Final = 1 / Fraction(MOST_S)
+LONGEST_SIDE: Final = 65_500
+"""Neither JPEG nor any video codec goes further."""
 
 
 def write_exact(value: Fraction) -> str:
@@ -42,10 +49,15 @@ def _read_exact(value: object) -> Fraction:
 
 
 Exact = Annotated[Fraction, BeforeValidator(_read_exact)]
-Positive = Annotated[Exact, Field(gt=0)]
+Instant = Annotated[Exact, Field(ge=-MOST_S, le=MOST_S)]
+Length = Annotated[Exact, Field(ge=0, le=MOST_S)]
+Lasting = Annotated[Exact, Field(gt=0, le=MOST_S)]
+Rate = Annotated[Exact, Field(ge=_SLOWEST, le=FASTEST)]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.,-]{1,64}$")]
-Side = Annotated[int, Field(ge=1, le=1 << 16)]
-Count = Annotated[int, Field(ge=0, le=1 << 40)]
+Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
+Size = Annotated[int, Field(ge=0, le=1 << 50)]
+Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
+Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
 class Wire(BaseModel):
@@ -64,8 +76,6 @@ class FramesRequest(ProbeRequest):
     """`frames`: which frames, and in which form."""
 
     sampling: str
-    encoding: Literal["jpeg", "rgb24"] = "jpeg"
-    quality: Annotated[int, Field(ge=1, le=95)] = JPEG_QUALITY
     longest_side: Side | None = None
 
 
@@ -103,15 +113,13 @@ class RenderRequest(ProbeRequest):
 
     first_frame: Count
     end_frame: Count | None
-    length_s: Positive | None
+    length_s: Lasting | None
     crop: _CropRequest | None
     form: _FormRequest | None
 
 
 class ScanRequest(ProbeRequest):
     """`scan`: measures of every frame."""
-
-    quality: Annotated[int, Field(ge=1, le=95)] = JPEG_QUALITY
 
 
 class _VideoHeader(Wire):
@@ -121,17 +129,17 @@ class _VideoHeader(Wire):
     height: Side
     rotation_deg: Literal[0, 90, 180, 270]
     n_frames: Annotated[Count, Field(ge=1)]
-    average_rate: Positive
+    average_rate: Rate
     variable_rate: bool
-    first_at_s: Exact
-    duration_s: Positive
+    first_at_s: Instant
+    duration_s: Lasting
 
 
 class _AudioHeader(Wire):
     codec: Word
-    sample_rate_hz: Count
-    channels: Count
-    duration_s: Exact
+    sample_rate_hz: Signed
+    channels: Signed
+    duration_s: Length
 
 
 class _TagHeader(Wire):
@@ -141,7 +149,7 @@ class _TagHeader(Wire):
 
 class _ClipHeader(Wire):
     container: Word
-    size_bytes: Count
+    size_bytes: Size
     video: _VideoHeader
     audio: Annotated[list[_AudioHeader], Field(max_length=1024)]
     tags: Annotated[list[_TagHeader], Field(max_length=MAX_TAGS)]
@@ -164,27 +172,26 @@ class ProbeHeader(Wire):
 
 
 class FrameHeader(Wire):
-    """One frame; its bytes are the blob at the same place."""
+    """One frame, a part of what `frames` sends back; its pixels are the one blob."""
 
     index: Count
-    at_s: Exact
+    at_s: Instant
     width: Side
     height: Side
 
 
 class FramesHeader(Wire):
-    """What `frames` sends back."""
+    """What `frames` sends back after the frames."""
 
     sampling: str
-    encoding: Literal["jpeg", "rgb24"]
     n_clip_frames: Count
-    frames: Annotated[list[FrameHeader], Field(min_length=1)]
+    n_frames: Count
 
 
 class _SoundHeader(Wire):
     rate_hz: Annotated[int, Field(ge=1, le=1 << 20)]
-    start_s: Exact
-    n_samples: Annotated[Count, Field(ge=1)]
+    start_s: Instant
+    n_samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 
 
 class SoundHeader(Wire):
@@ -196,7 +203,7 @@ class SoundHeader(Wire):
 class NormaliseHeader(Wire):
     """What `normalise` sends back."""
 
-    size_bytes: Count
+    size_bytes: Size
 
 
 class PickedHeader(Wire):
@@ -216,9 +223,9 @@ class ScanHeader(Wire):
     width: Side
     height: Side
     n_frames: Annotated[Count, Field(ge=1)]
-    time_base: Positive
-    last_ticks: Annotated[Count, Field(ge=1)]
-    picked: Annotated[list[PickedHeader], Field(min_length=1)]
+    time_base: Lasting
+    last_ticks: Annotated[int, Field(ge=1, lt=1 << 63)]
+    picked: Annotated[list[PickedHeader], Field(min_length=1, max_length=N_PICKED)]
 
 
 def facts_header(facts: ClipFacts) -> dict[str, Any]:

@@ -43,6 +43,8 @@ _MOST_THUMBS: Final = 64
 _MOST_INSTANTS: Final = 20_000
 _ANNOTATED_SIDE: Final = 960
 _ANNOTATED_FRAMES: Final = 720
+_EVERY_FRAME: Final = 1000
+"""No clip in use has more frames a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
                 "at_us": (at_us := _from_start_us(frame.at_s, review)),
                 "at": seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
-                "thumb": _thumb(frame.jpeg, width=frame.width, height=frame.height),
+                "thumb": _thumb(frame.jpeg),
             }
             for frame in frames[:_MOST_THUMBS]
         ],
@@ -153,8 +155,8 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
     }
 
 
-def _thumb(jpeg: bytes, *, width: int, height: int) -> str:
-    small = fit_longest(decode_jpeg(jpeg, width=width, height=height), _THUMB)
+def _thumb(jpeg: bytes) -> str:
+    small = fit_longest(decode_jpeg(jpeg), _THUMB)
     return data_uri(encode_jpeg(small, quality=72), "image/jpeg")
 
 
@@ -214,7 +216,5 @@ def _write_annotated(
 
 def _annotated_plan(video: VideoFacts) -> str:
     """Every frame of a short clip; of a long one as many as a page needs to be followed."""
-    if video.n_frames <= _ANNOTATED_FRAMES and not video.variable_rate:
-        return f"fps-{video.average_rate}"
-    rate = min(Fraction(24), Fraction(_ANNOTATED_FRAMES) / max(video.duration_s, Fraction(1)))
-    return f"fps-{float(rate):.2f}-max-{_ANNOTATED_FRAMES}"
+    short = video.n_frames <= _ANNOTATED_FRAMES and not video.variable_rate
+    return f"fps-{_EVERY_FRAME if short else 24}-max-{_ANNOTATED_FRAMES}"

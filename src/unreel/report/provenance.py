@@ -8,12 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from unreel.core.errors import SandboxError
 from unreel.core.failure import Failure
 from unreel.media.payload import Payload
 from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.sandbox.wire import readable
 
 _TASKS: Final = "unreel.report.provenance_task:TASKS"
 _LIMITS: Final = Limits(seconds=10, reply_bytes=1 << 20)
@@ -25,7 +26,8 @@ _MARKS: Final = (
 _START_BYTES: Final = 12
 _UNTRUSTED: Final = "signingCredential.untrusted"
 
-Text = Annotated[str, Field(max_length=300)]
+Text = Annotated[str, Field(max_length=300), AfterValidator(readable)]
+"""Words of whoever signed the file: on one line, and nothing that steers a terminal."""
 
 
 class ManifestState(StrEnum):
@@ -65,7 +67,7 @@ class Provenance(BaseModel):
     manifest: Manifest | None = None
 
 
-def read_provenance(file: Path) -> Provenance:
+def read_provenance(file: Path, *, without_seccomp: bool = False) -> Provenance:
     """The manifest of `file`; what cannot be read is a state, never an exception."""
     if find_spec("c2pa") is None:
         return _not_looked_for("c2pa-python is not installed (pip install 'unreel[provenance]')")
@@ -73,7 +75,7 @@ def read_provenance(file: Path) -> Provenance:
     if form is None:
         return _not_looked_for("the library does not read this kind of file")
     try:
-        with Sandbox(_LIMITS, tasks=_TASKS) as sandbox:
+        with Sandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
             reply = sandbox("manifest", file, {"format": form})
     except SandboxError as error:
         return _not_looked_for(error.problem)
@@ -92,9 +94,12 @@ def _sniff(file: Path) -> str | None:
 
 def _read(reply: Payload) -> Provenance:
     try:
-        return _judge(Manifest.model_validate(reply.header))
+        manifest = Manifest.model_validate(reply.header)
     except ValidationError:
+        manifest = None
+    if manifest is None or reply.blobs:
         return _unreadable("the process that read it sent back what it must not")
+    return _judge(manifest)
 
 
 def _judge(manifest: Manifest) -> Provenance:

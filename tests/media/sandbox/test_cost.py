@@ -4,6 +4,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from unreel.media.sandbox import Sandbox
 
 MOST_MS = 60
 REPEATS = 25
-MOST_SECONDS = 60
+MOST_SECONDS = 20
 
 DECODERS = {
     "h264.mp4": MP4,
@@ -42,26 +43,45 @@ def _taken_ms(act: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
+LARGE = replace(MP4, width=1280, height=720, frames=50)
+"""As most generators make them; `tiny_clips` draws noise, which is the worst for a decoder."""
+
+ASK: dict[str, Callable[[MediaReader, Path], object]] = {
+    "probe": lambda reader, path: reader.probe(path),
+    "8 frames as jpeg": lambda reader, path: reader.frames(
+        path, sampling="uniform-8", longest_side=1024
+    ),
+    "8 frames as rgb24": lambda reader, path: reader.frames(
+        path, sampling="uniform-8", encoding="rgb24", longest_side=1024
+    ),
+    "sound": lambda reader, path: reader.sound(path),
+    "scan": lambda reader, path: reader.scan(path),
+}
+
+
 @pytest.mark.alone
+@pytest.mark.parametrize("what", ASK)
+@pytest.mark.parametrize("recipe", [MP4, LARGE], ids=["64x48", "1280x720"])
 def test_the_hardened_path_costs_little_more_than_the_trusted_one(
-    sandbox: Sandbox, tmp_path: Path, tell: Callable[[str], None]
+    sandbox: Sandbox, tmp_path: Path, recipe: Recipe, what: str, tell: Callable[[str], None]
 ) -> None:
     path = tmp_path / "clip.mp4"
-    path.write_bytes(make(MP4))
-    request = {"sampling": "uniform-8", "encoding": "jpeg"}
-    sandbox("frames", path, request)
+    path.write_bytes(make(recipe))
+    confined, trusting = MediaReader(sandbox), MediaReader(run_trusted)
+    ask = ASK[what]
+    ask(confined, path)
     every: list[tuple[float, float]] = []
     quiet: list[tuple[float, float]] = []
     deadline = time.monotonic() + MOST_SECONDS
     while len(quiet) < REPEATS and time.monotonic() < deadline:
         # Whether a repeat counts is decided by who else runs, never by how long it took.
         calm_before = _is_quiet()
-        hardened = _taken_ms(lambda: sandbox("frames", path, request))
-        trusted = _taken_ms(lambda: run_trusted("frames", path, request))
+        hardened = _taken_ms(lambda: ask(confined, path))
+        trusted = _taken_ms(lambda: ask(trusting, path))
         every.append((hardened, trusted))
         if calm_before and _is_quiet():
             quiet.append((hardened, trusted))
-    tell(f"quiet repeats: {_told(quiet)}; all repeats: {_told(every)}")
+    tell(f"{what}: quiet repeats: {_told(quiet)}; all repeats: {_told(every)}")
     if len(quiet) < REPEATS:
         pytest.skip(f"too busy to time: {len(quiet)} quiet repeats of {len(every)}, {_told(every)}")
     assert _added_ms(quiet) <= MOST_MS

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import crafted_matroska
 import crafted_mp4
@@ -28,7 +29,7 @@ from unreel.media.reader import MediaReader, SampledFrames
 from unreel.media.sandbox import Outcome, Sandbox
 
 SAMPLING = "uniform-8"
-FRAMES = {"sampling": SAMPLING, "encoding": "jpeg", "quality": 80, "longest_side": 256}
+FRAMES = {"sampling": SAMPLING, "longest_side": 256}
 
 MUTANTS_PER_CONTAINER = 600
 CONTAINERS = {"mp4": MP4, "mkv": MKV, "webm": WEBM, "gif": GIF, "ts": TS}
@@ -77,7 +78,7 @@ class Tally:
         result, usage = asked.outcome.result, asked.outcome.usage
         assert isinstance(result, Payload | Failure)
         self.outcomes[result.reason.value if isinstance(result, Failure) else "read"] += 1
-        assert str(CANARY_WIDTH) not in _widths(result)
+        assert str(CANARY_WIDTH) not in re.findall(r"'width': (\d+)", str(asked.headers))
         self.longest_s = max(self.longest_s, asked.taken_s)
         if usage is None:  # No child was needed to refuse it.
             assert isinstance(result, Failure)
@@ -89,10 +90,6 @@ class Tally:
         counted = ", ".join(f"{name} {n}" for name, n in self.outcomes.most_common())
         worst = f"longest {self.longest_s:.2f} s, peak {self.peak_mb:.0f} MB"
         return f"{self.outcomes.total()} calls: {counted}; {worst}"
-
-
-def _widths(result: Payload | Failure) -> list[str]:
-    return re.findall(r"'width': (\d+)", str(result.header)) if isinstance(result, Payload) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +162,8 @@ class Asked:
     name: str
     task: str
     outcome: Outcome
+    headers: list[dict[str, Any]]
+    """Of all that came back."""
     taken_s: float
 
 
@@ -173,9 +172,17 @@ def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
 
     def run(job: tuple[str, Path]) -> Asked:
         task, path = job
+        headers: list[dict[str, Any]] = []
         started = time.monotonic()
-        outcome = sandbox.run(task, path, request=FRAMES if task == "frames" else {})
-        return Asked(path.name, task, outcome, time.monotonic() - started)
+        outcome = sandbox.run(
+            task,
+            path,
+            request=FRAMES if task == "frames" else {},
+            on_part=lambda part: headers.append(part.header),
+        )
+        if isinstance(outcome.result, Payload):
+            headers.append(outcome.result.header)
+        return Asked(path.name, task, outcome, headers, time.monotonic() - started)
 
     with ThreadPoolExecutor(CALLERS) as pool:
         yield from pool.map(run, jobs)

@@ -1,6 +1,7 @@
 """A reply survives its trip whole, and no bytes can hurt the side that reads them."""
 
 import io
+import struct
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,12 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
 from unreel.media.payload import Payload
 from unreel.media.sandbox.wire import (
+    MAGIC,
+    MOST_BLOBS,
+    MOST_HEADER_BYTES,
     MalformedReplyError,
     OversizedReplyError,
+    Part,
     decode,
     encode,
     readable,
@@ -21,7 +26,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 JSON = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(-(10**30), 10**30)
     | WORDS
     | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
@@ -33,7 +38,7 @@ class _ShortError(Exception):
     pass
 
 
-def _decode(data: bytes, *, reply_bytes: int = 2**20) -> Payload | Failure:
+def _decode(data: bytes, *, reply_bytes: int = 2**20) -> Payload | Part | Failure:
     stream = io.BytesIO(data)
 
     def take(size: int) -> bytes:
@@ -49,12 +54,56 @@ def _decode(data: bytes, *, reply_bytes: int = 2**20) -> Payload | Failure:
 def test_a_payload_arrives_as_it_was_sent(header: dict[str, object], blobs: list[bytes]) -> None:
     payload = Payload(header, tuple(blobs))
     assert _decode(b"".join(encode(payload))) == payload
+    assert _decode(b"".join(encode(Part(payload)))) == Part(payload)
+
+
+OF_FILES = [
+    "not-a-file", "format-refused", "codec-refused", "too-many-pixels", "too-long", "no-video",
+    "undecodable", "out-of-time", "out-of-memory", "worker-died",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("reason", FailureReason)
-def test_a_failure_arrives_as_it_was_sent(reason: FailureReason) -> None:
+def test_a_failure_arrives_as_it_was_sent_if_a_file_can_have_it(reason: FailureReason) -> None:
     failure = Failure(reason, "why it is so")
-    assert _decode(b"".join(encode(failure))) == failure
+    data = b"".join(encode(failure))
+    if reason.value in OF_FILES:
+        assert _decode(data) == failure
+    else:  # Such as `rate-limited`, which would have the run ask again and again.
+        with pytest.raises(MalformedReplyError, match="reason"):
+            _decode(data)
+
+
+def _framed(text: bytes) -> bytes:
+    return struct.pack(">4sI", MAGIC, len(text)) + text
+
+
+REFUSED = {
+    "too long": b'{"header": {}, "blobs": [],' + b" " * MOST_HEADER_BYTES + b"}",
+    "too many openings": b'{"header": {"a": [' + b"[]," * 5000 + b'1]}, "blobs": []}',
+    "too deep": b'{"header": {"a": ' + b"[" * 4000 + b"]" * 4000 + b'}, "blobs": []}',
+    "infinity": b'{"header": {"a": 1e999}, "blobs": []}',
+    "minus infinity": b'{"header": {"a": -Infinity}, "blobs": []}',
+    "a long number": b'{"header": {"a": ' + b"9" * 41 + b'}, "blobs": []}',
+    "a field twice": b'{"header": {"a": 1, "a": 2}, "blobs": []}',
+    "a header twice": b'{"header": {}, "header": {}, "blobs": []}',
+    "both kinds": b'{"header": {}, "part": {}, "blobs": []}',
+    "another field": b'{"header": {}, "blobs": [], "more": 1}',
+    "a failure and a header": b'{"failure": {}, "header": {}, "blobs": []}',
+    "too many blobs": b'{"header": {}, "blobs": [' + b"0," * MOST_BLOBS + b"0]}",
+    "a blob that is true": b'{"header": {}, "blobs": [true]}',
+    "blobs in an object": b'{"header": {}, "blobs": {}}',
+    "UTF-16": '{"header": {}, "blobs": []}'.encode("utf-16"),
+    "a byte order mark": b'\xef\xbb\xbf{"header": {}, "blobs": []}',
+    "half a surrogate": b'{"header": {"\\udfff": 1}, "blobs": []}',
+    "half a surrogate in UTF-8": b'{"header": {"\xed\xa0\x80": 1}, "blobs": []}',
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_a_header_that_no_task_sends_is_refused(text: bytes) -> None:
+    with pytest.raises(MalformedReplyError):
+        _decode(_framed(text))
 
 
 @given(st.binary(max_size=200))
@@ -72,7 +121,7 @@ def test_a_damaged_reply_is_read_or_refused_and_nothing_else(data: st.DataObject
         result = _decode(damaged)
     except (MalformedReplyError, OversizedReplyError, _ShortError):
         return
-    assert isinstance(result, Payload | Failure)
+    assert isinstance(result, Payload | Part | Failure)
 
 
 def test_a_reply_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import to_us
 from unreel.core.trace import Category, Trace
 from unreel.core.writing import Folder
@@ -23,6 +23,8 @@ from unreel.media.sound import NoSound, Sound
 
 LONGEST_SIDE: Final = 1280
 """Pixels: the changed frames of a span are held in memory."""
+LONGEST_S: Final = 3600
+"""As `MAX_SAMPLES`: the sound of the whole clip is held in memory."""
 _EVERY_FRAME: Final = "fps-1000"
 _JPEG_QUALITY: Final = 95
 """All frames of a clip fit into memory at once this way, and hardly differ."""
@@ -140,6 +142,8 @@ def load_clip(
     else:
         time_base, ticks = 1 / rate, tuple(range(len(frames.frames)))
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
+    if end_s > LONGEST_S:
+        return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
     sound = None if isinstance(heard, NoSound) else _lay_out(heard, first_s=first_s, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 

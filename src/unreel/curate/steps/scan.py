@@ -37,7 +37,7 @@ def scan_pieces(
     Without a `cutter` no cuts are looked for.
     """
     told = None if cutter is None else asdict(cutter)
-    step = StepName(name=SCAN, version=1, settings={"cutter": told, "prints": prints})
+    step = StepName(name=SCAN, version=2, settings={"cutter": told, "prints": prints})
     look = partial(_scan, cutter=cutter, prints=prints)
     kept: list[Piece] = []
     out: list[LeftOut] = []

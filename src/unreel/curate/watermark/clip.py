@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.signal import resample_poly
 
 from unreel.core.facts import ClipFacts
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.writing import Folder
 from unreel.curate.watermark.find import find_watermarks
 from unreel.curate.watermark.mark import Mark, Watermarks
@@ -24,6 +24,8 @@ from unreel.media.sound import NoSound, Sound
 SAMPLING: Final = "uniform-12"
 LONGEST_SIDE: Final = 1280
 _TICK_S: Final = Fraction(1, 90_000)
+_LATEST_S: Final = 3600
+"""Silence before the sound is held in memory."""
 _EVERY_FRAME: Final = "fps-1000"
 """No clip in use is faster: a beat falls on every frame."""
 
@@ -58,12 +60,20 @@ def clean_clip(
     sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
     if isinstance(sampled, Failure):
         return sampled
-    sound = reader.sound(path)
+    sound = _read_sound(reader, path, first_s=sampled.frames[0].at_s)
     if isinstance(sound, Failure):
         return sound
     data = _encode(sampled, facts, marks=marks.found, sound=sound)
     Folder(into.parent).write(into.name, data)
     return marks
+
+
+def _read_sound(reader: MediaReader, path: Path, *, first_s: Fraction) -> Sound | NoSound | Failure:
+    sound = reader.sound(path)
+    if isinstance(sound, Sound) and sound.start_s - first_s > _LATEST_S:
+        detail = f"its sound begins more than {_LATEST_S} s after its pictures"
+        return Failure(FailureReason.UNDECODABLE, detail)
+    return sound
 
 
 def _encode(

@@ -2,6 +2,7 @@
 
 from unreel.media.sandbox.call import Outcome
 from unreel.media.sandbox.limits import Limits, Usage
-from unreel.media.sandbox.runner import LAYERS, Protection, Sandbox
+from unreel.media.sandbox.protection import LAYERS, REMEDIES, Protection
+from unreel.media.sandbox.runner import Sandbox
 
-__all__ = ["LAYERS", "Limits", "Outcome", "Protection", "Sandbox", "Usage"]
+__all__ = ["LAYERS", "REMEDIES", "Limits", "Outcome", "Protection", "Sandbox", "Usage"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import io
 import json
 import math
 import os
@@ -14,10 +15,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
+from unreel.media.payload import OnPart, Payload
 from unreel.media.sandbox.limits import MIB, Limits, Usage
 from unreel.media.sandbox.process import ZygoteProcess
-from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, decode
+from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, Part, decode
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 
 _START_SECONDS: Final = 10
@@ -27,6 +28,7 @@ _DEATH_SECONDS: Final = 1
 _KILL_SECONDS: Final = 5
 """A killed child is gone at once, unless the kernel holds it in a stuck read."""
 _PIPE_BYTES: Final = MIB
+_LONGEST_STEP_S: Final = 1.0
 
 
 class NotStartedError(Exception):
@@ -39,6 +41,28 @@ class _OutOfTimeError(Exception):
 
 class _EndedEarlyError(Exception):
     pass
+
+
+class _Watch:
+    """Runs out after `seconds` of waiting and working, whatever arrives meanwhile.
+
+    While this process is stopped its child is not to blame: a step counts for a second at most.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left_s = seconds
+        self._looked_s = time.monotonic()
+
+    def wait_for(self, descriptor: int) -> None:
+        """Come back once `descriptor` has bytes or an end; `_OutOfTimeError` when time is up."""
+        while True:
+            now_s = time.monotonic()
+            self._left_s -= min(now_s - self._looked_s, _LONGEST_STEP_S)
+            self._looked_s = now_s
+            if self._left_s <= 0:
+                raise _OutOfTimeError
+            if _readable(descriptor, now_s + min(self._left_s, _LONGEST_STEP_S)):
+                return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +115,10 @@ class Call:
         self._line.close()
         os.close(self._reply)
 
-    def outcome(self) -> Outcome:
-        """Wait for the reply or the limit, then for the child's end."""
+    def outcome(self, on_part: OnPart | None = None) -> Outcome:
+        """Wait for the reply or the limit, then for the child's end; `on_part` hears its parts."""
         self._await_start()
-        result = self._reply_or_limit()
+        result = self._reply_or_limit(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._report()
             return Outcome(result=_death(report, self._limits), usage=_usage(report))
@@ -104,22 +128,27 @@ class Call:
         broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
         return Outcome(result=result or broken, usage=_usage(report))
 
-    def _reply_or_limit(self) -> Payload | Failure | None:
+    def _reply_or_limit(self, on_part: OnPart | None) -> Payload | Failure | None:
         """What the child said, or which limit it met; None when it stopped before the end."""
-        limits = self._limits
-        deadline = time.monotonic() + limits.seconds
         try:
-            return decode(lambda size: self._take(size, deadline), reply_bytes=limits.reply_bytes)
-        except _OutOfTimeError:
-            detail = f"it gave no reply within {limits.seconds:g} s"
-            return Failure(FailureReason.OUT_OF_TIME, detail)
-        except OversizedReplyError:
-            detail = f"its reply is longer than {limits.reply_bytes} bytes"
-            return Failure(FailureReason.OUT_OF_MEMORY, detail)
-        except MalformedReplyError as error:
-            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
+            return self._listen(on_part)
+        except (_OutOfTimeError, OversizedReplyError, MalformedReplyError, MemoryError) as error:
+            return _unheard(error, self._limits)
         except _EndedEarlyError:
             return None
+
+    def _listen(self, on_part: OnPart | None) -> Payload | Failure:
+        watch = _Watch(self._limits.seconds)
+        while True:
+            said = decode(
+                lambda size: self._take(size, watch), reply_bytes=self._limits.reply_bytes
+            )
+            if not isinstance(said, Part):
+                return said
+            if on_part is None:
+                msg = "it comes in parts that nobody asked for"
+                raise MalformedReplyError(msg)
+            on_part(said.payload)
 
     def _await_start(self) -> None:
         if not self._speaks_within(_START_SECONDS):
@@ -128,17 +157,16 @@ class Call:
         if self._hear() != STARTED:
             raise NotStartedError
 
-    def _take(self, size: int, deadline: float) -> bytes:
-        taken = bytearray(size)
-        left = memoryview(taken)
-        while left:
-            if not _readable(self._reply, deadline):
-                raise _OutOfTimeError
-            count = os.readv(self._reply, [left])
-            if count == 0:
+    def _take(self, size: int, watch: _Watch) -> bytes:
+        # Grows as bytes arrive: what a child announces takes no memory.
+        taken = io.BytesIO()
+        while left := size - taken.tell():
+            watch.wait_for(self._reply)
+            piece = os.read(self._reply, min(left, _PIPE_BYTES))
+            if not piece:
                 raise _EndedEarlyError
-            left = left[count:]
-        return bytes(taken)
+            taken.write(piece)
+        return taken.getvalue()
 
     def _speaks_within(self, seconds: float) -> bool:
         """True once the zygote has sent something or is gone."""
@@ -156,6 +184,21 @@ class Call:
             with contextlib.suppress(ConnectionResetError):
                 return self._line.recv(LONGEST_MESSAGE)
         return b""
+
+
+def _unheard(error: Exception, limits: Limits) -> Failure:
+    match error:
+        case _OutOfTimeError():
+            detail = f"it gave no reply within {limits.seconds:g} s"
+            return Failure(FailureReason.OUT_OF_TIME, detail)
+        case OversizedReplyError():
+            detail = f"its reply is longer than {limits.reply_bytes} bytes"
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        case MemoryError():
+            detail = "this process has too little memory left for its reply"
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        case _:
+            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
 
 
 def _usage(report: dict[str, Any] | None) -> Usage | None:

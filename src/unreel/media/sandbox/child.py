@@ -9,14 +9,17 @@ from typing import Any, BinaryIO, Final, NoReturn, cast
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload, Task
+from unreel.media.payload import Payload, Task, finish
 from unreel.media.sandbox.confine import Layers, confine, die_with_parent
 from unreel.media.sandbox.descriptor import DescriptorFile
 from unreel.media.sandbox.limits import Limits
-from unreel.media.sandbox.wire import encode
+from unreel.media.sandbox.wire import Part, encode
 
 PROTECTION_TASK: Final = "protection"
 """Built in: reads nothing and tells which layers hold."""
+
+NO_TASKS: Final[Mapping[str, Task]] = {}
+"""A table for who asks for the protection alone: nothing has to be loaded for it."""
 
 _OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
 
@@ -55,7 +58,8 @@ def _answer(tasks: Mapping[str, Task], layers: Layers, ends: Ends) -> Sequence[b
         held = confine(layers, Limits(**asked["limits"]))
         if asked["task"] == PROTECTION_TASK:
             return encode(Payload(header={"layers": held}))
-        return encode(tasks[asked["task"]](cast("BinaryIO", file), asked["request"]))
+        result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
+        return encode(finish(result, lambda part: _write_all(ends.reply, encode(Part(part)))))
     except MediaError as error:
         return out_of_memory if _lacked_memory(error) else encode(error.failure)
     except MemoryError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from unreel.media.sandbox.capabilities import has_capabilities
 from unreel.media.sandbox.limits import MIB, Limits
 from unreel.media.sandbox.syscalls import child_filter
 
@@ -23,8 +24,8 @@ _NET_ABI: Final = 4
 _SCOPE_ABI: Final = 6
 
 _STACK_BYTES: Final = 8 * MIB
-_GUARD_BYTES: Final = 32 * MIB
-"""Address space without memory behind it: the guard pages of threads."""
+_UNBACKED_BYTES: Final = 32 * MIB
+"""Address space without memory behind it, such as what an allocator reserves ahead."""
 
 
 class ConfinementError(Exception):
@@ -48,6 +49,12 @@ class Layers:
     """The part of that which a full warm-up never used, such as the work space of NumPy's BLAS."""
     code_bytes: int
     """Program code that the warm-up ran; further code is shared between processes and costs nothing."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Layers that this machine lacks."""
+        there = {"landlock": self.landlock_abi > 0, "seccomp": self.syscall_filter is not None}
+        return tuple(layer for layer, is_there in there.items() if not is_there)
 
 
 def find_layers() -> Layers:
@@ -81,7 +88,10 @@ def confine(layers: Layers, limits: Limits) -> tuple[str, ...]:
     """
     _prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
     _prctl(layers.libc, _PR_SET_DUMPABLE, 0)
-    held = ["no-new-privileges", "undumpable"]
+    if has_capabilities(layers.libc):
+        msg = "capabilities were given up and are there"
+        raise ConfinementError(msg)
+    held = ["no-new-privileges", "no-capabilities", "undumpable"]
     _limit_resources(layers, limits)
     if layers.landlock_abi:
         _shut_file_system(layers.landlock_abi)
@@ -105,15 +115,13 @@ def _limit_resources(layers: Layers, limits: Limits) -> None:
     data_bytes = used_bytes + layers.untouched_bytes
     grown_bytes = max(0, data_bytes - layers.data_bytes)
     _lower(resource.RLIMIT_DATA, data_bytes)
-    _lower(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _GUARD_BYTES)
+    _lower(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
-    # A second fence behind the wall clock, which the caller keeps. Threads add up.
-    _lower(resource.RLIMIT_CPU, math.ceil(limits.seconds) * (os.cpu_count() or 1) + 1)
+    # A second fence behind the wall clock, which the caller keeps.
+    _lower(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_CORE, 0)
-    if layers.syscall_filter is None:
-        # The filter tells threads from processes; this limit cannot, so it stops both.
-        _lower(resource.RLIMIT_NPROC, 0)
+    _lower(resource.RLIMIT_NPROC, 0)
 
 
 def _lower(kind: int, value: int) -> None:

@@ -19,7 +19,7 @@ class Limits:
     memory_mb: int = 512
     """Most memory that the child may hold, the decoder's own code included."""
     reply_bytes: int = 264 * MIB
-    """Longest reply: the header and all its bytes."""
+    """Longest reply, or part of one: the header and all its bytes."""
 
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:

@@ -65,7 +65,10 @@ class ZygoteProcess:
                 start_new_session=True,  # Ctrl-C in a terminal is for the caller.
             )
         try:
-            self.tasks: tuple[str, ...] = tuple(self._first_words()["tasks"])
+            said = self._first_words()
+            self.tasks: tuple[str, ...] = tuple(said["tasks"])
+            self.missing: tuple[str, ...] = tuple(said["missing"])
+            """Layers that this machine lacks."""
         except BaseException:
             self.end()
             raise

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,30 +14,16 @@ from typing import Any, Final, Self
 
 from unreel.core.errors import SandboxError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload, TaskRunner
+from unreel.media.payload import OnPart, Payload, TaskRunner
 from unreel.media.sandbox.call import Call, NotStartedError, Outcome
 from unreel.media.sandbox.child import PROTECTION_TASK
 from unreel.media.sandbox.limits import Limits
 from unreel.media.sandbox.opening import open_regular
 from unreel.media.sandbox.process import ZygoteProcess
-
-LAYERS: Final = ("no-new-privileges", "undumpable", "rlimits", "landlock", "seccomp")
-"""All that can stand between a child and this machine."""
+from unreel.media.sandbox.protection import Protection, accept_missing
 
 _KIND: Final = "media task"
 _ATTEMPTS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """Which layers hold on this machine, each tried by a child."""
-
-    active: frozenset[str]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Layers of `LAYERS` that this machine cannot give."""
-        return tuple(layer for layer in LAYERS if layer not in self.active)
 
 
 class Sandbox:
@@ -45,19 +31,28 @@ class Sandbox:
 
     The zygote starts with the first call and again after it was lost. Calls from several threads
     run at the same time. `close`, or leaving the context, ends all processes.
+
+    A machine that lacks seccomp is refused with a `SandboxError`, unless `without_seccomp`.
     """
 
     def __init__(
-        self, limits: Limits | None = None, *, tasks: str = "unreel.media.tasks:TASKS"
+        self,
+        limits: Limits | None = None,
+        *,
+        tasks: str = "unreel.media.tasks:TASKS",
+        without_seccomp: bool = False,
     ) -> None:
         self.limits = limits or Limits()
         self._target = tasks
+        self._without_seccomp = without_seccomp
         self._lock = threading.Lock()
         self._zygote: ZygoteProcess | None = None
 
-    def __call__(self, task: str, path: Path, request: Mapping[str, Any]) -> Payload | Failure:
+    def __call__(
+        self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
+    ) -> Payload | Failure:
         """The task's payload, or the reason why there is none."""
-        return self.run(task, path, request=request).result
+        return self.run(task, path, request=request, on_part=on_part).result
 
     def __enter__(self) -> Self:
         return self
@@ -75,14 +70,21 @@ class Sandbox:
         return partial(_run_within, self, limits)
 
     def run(
-        self, task: str, path: Path, *, request: Mapping[str, Any], limits: Limits | None = None
+        self,
+        task: str,
+        path: Path,
+        *,
+        request: Mapping[str, Any],
+        limits: Limits | None = None,
+        on_part: OnPart | None = None,
     ) -> Outcome:
         """Like a call, under `limits` if given, with what the child cost."""
         file = open_regular(path)
         if isinstance(file, Failure):
             return Outcome(result=file)
+        limits = limits or self.limits
         try:
-            return self._run(task, file, request=request, limits=limits or self.limits)
+            return self._run(task, file, request=request, limits=limits, on_part=on_part)
         finally:
             os.close(file)
 
@@ -114,7 +116,15 @@ class Sandbox:
                 self._zygote.end()
             self._zygote = None
 
-    def _run(self, task: str, file: int, *, request: Mapping[str, Any], limits: Limits) -> Outcome:
+    def _run(
+        self,
+        task: str,
+        file: int,
+        *,
+        request: Mapping[str, Any],
+        limits: Limits,
+        on_part: OnPart | None = None,
+    ) -> Outcome:
         words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
             zygote = self._live_zygote()
@@ -122,7 +132,7 @@ class Sandbox:
                 raise UnknownNameError(_KIND, task, zygote.tasks)
             try:
                 with Call(zygote, file, words=words, limits=limits) as call:
-                    return call.outcome()
+                    return call.outcome(on_part)
             except NotStartedError:
                 self._forget(zygote)
         return Outcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
@@ -131,9 +141,18 @@ class Sandbox:
         with self._lock:
             # A fork of this process must not share the zygote, which watches its own caller only.
             if self._zygote is None or self._zygote.owner != os.getpid():
-                self._zygote = ZygoteProcess(self._target)
-                weakref.finalize(self, self._zygote.end)
+                self._zygote = self._start()
             return self._zygote
+
+    def _start(self) -> ZygoteProcess:
+        zygote = ZygoteProcess(self._target)
+        weakref.finalize(self, zygote.end)
+        try:
+            accept_missing(zygote.missing, without_seccomp=self._without_seccomp)
+        except SandboxError:
+            zygote.end()
+            raise
+        return zygote
 
     def _forget(self, lost: ZygoteProcess) -> None:
         with self._lock:
@@ -143,6 +162,11 @@ class Sandbox:
 
 
 def _run_within(
-    sandbox: Sandbox, limits: Limits, task: str, path: Path, request: Mapping[str, Any]
+    sandbox: Sandbox,
+    limits: Limits,
+    task: str,
+    path: Path,
+    request: Mapping[str, Any],
+    on_part: OnPart | None = None,
 ) -> Payload | Failure:
-    return sandbox.run(task, path, request=request, limits=limits).result
+    return sandbox.run(task, path, request=request, limits=limits, on_part=on_part).result

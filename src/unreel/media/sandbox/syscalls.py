@@ -1,7 +1,7 @@
 """What a confined child may still ask of the kernel: an allow list, checked by seccomp.
 
 An allow list is feasible because the child is born warm: its libraries are loaded, its file and its
-pipe are open, so decoding needs memory, threads, clocks and those two descriptors. Everything else,
+pipe are open, so decoding needs memory, locks, clocks and those two descriptors. Everything else,
 and every call that a later kernel adds, fails with EPERM: a library that can do without goes on,
 and one that cannot fails like on a damaged file.
 """
@@ -21,20 +21,17 @@ ALLOWED: Final = (
     "writev",
     # Memory that is already there. `mmap` and `mprotect` have rules of their own below.
     "brk",
-    "madvise",
     "mremap",
     "munmap",
-    # Threads of this process.
+    # The one thread of this process, and its locks.
     "exit",
     "exit_group",
     "futex",
     "gettid",
     "getpid",
     "restart_syscall",
-    "rseq",
     "sched_getaffinity",
     "sched_yield",
-    "set_robust_list",
     # Signals that this process raises by its own faults.
     "rt_sigaction",
     "rt_sigprocmask",
@@ -49,9 +46,8 @@ ALLOWED: Final = (
     "nanosleep",
 )
 
-_CLONE_THREAD: Final = 0x00010000
-_CLONE_NEW: Final = 0x7E020000
-"""All flags that make a namespace."""
+ADVICES: Final = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
+"""How the C library gives memory back. No other advice is needed, and some have been ways in."""
 
 
 def child_filter(seccomp: Any) -> Any:
@@ -68,9 +64,9 @@ def child_filter(seccomp: Any) -> Any:
     not_executable = seccomp.Arg(2, seccomp.MASKED_EQ, mmap.PROT_EXEC, 0)
     rules.add_rule(seccomp.ALLOW, "mmap", not_executable, unshared)
     rules.add_rule(seccomp.ALLOW, "mprotect", not_executable)
-    # Threads, but no processes. `clone3` hides its flags behind a pointer that a filter cannot
-    # follow; "no such call" makes the C library use `clone`.
-    thread_only = seccomp.Arg(0, seccomp.MASKED_EQ, _CLONE_THREAD | _CLONE_NEW, _CLONE_THREAD)
-    rules.add_rule(seccomp.ALLOW, "clone", thread_only)
+    for advice in ADVICES:
+        rules.add_rule(seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, advice))
+    # Neither threads nor processes: no rule lets `clone` pass, and nothing here decodes with more
+    # than one thread. "No such call" makes the C library try `clone` instead of giving up.
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     return rules

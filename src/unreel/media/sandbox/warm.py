@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import Any, Final
 
 from unreel.core.errors import MediaError
-from unreel.media.payload import Task
+from unreel.media.payload import Payload, Task, finish
 
 _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "probe": ({},),
     "frames": (
-        {"sampling": "uniform-2", "encoding": "jpeg", "longest_side": 32},
-        {"sampling": "fps-5-max-3", "encoding": "rgb24"},
+        {"sampling": "uniform-2", "longest_side": 32},
+        {"sampling": "fps-5-max-3"},
     ),
     "sound": ({},),
     "normalise": ({"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"},),
@@ -50,7 +50,11 @@ def warm_up(tasks: Mapping[str, Task]) -> None:
             for request in _REQUESTS[name]:
                 for data in (clip, clip[: len(clip) // 2]):
                     with suppress(MediaError):
-                        tasks[name](io.BytesIO(data), request)
+                        finish(tasks[name](io.BytesIO(data), request), _forget)
+
+
+def _forget(_part: Payload) -> None:
+    """A warm-up keeps nothing."""
 
 
 def _import_all(package: str) -> None:

@@ -4,13 +4,16 @@
     4 bytes  length of the JSON object, big endian
     n bytes  {"failure": {"reason": ..., "detail": ...}}
              or {"header": {...}, "blobs": [length, ...]}, followed by the blobs
+             or {"part": {...}, "blobs": [length, ...]}, the blobs, and another reply after them
 
 The reading side trusts no length, no type and no text.
 """
 
 import json
+import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
@@ -18,9 +21,31 @@ from unreel.core.plain import plain
 from unreel.media.payload import Payload
 
 MAGIC: Final = b"UNRL"
+MOST_HEADER_BYTES: Final = 1 << 18
+"""The longest honest one, of a clip with 1,000 sound tracks, takes 90 kB; others stay below 20."""
+MOST_BLOBS: Final = 64
+"""A scan sends 21, all others at most one."""
+_MOST_OPENINGS: Final = 4096
+"""Objects, lists and depth of a header: 1,100 in the longest honest one."""
+_MOST_DIGITS: Final = 40
 _PREFIX: Final = struct.Struct(">4sI")
 _LONGEST_DETAIL: Final = 300
-_MOST_BLOBS: Final = 100_000
+
+_REASONS: Final = frozenset(
+    {
+        FailureReason.NOT_A_FILE,
+        FailureReason.FORMAT_REFUSED,
+        FailureReason.CODEC_REFUSED,
+        FailureReason.TOO_MANY_PIXELS,
+        FailureReason.TOO_LONG,
+        FailureReason.NO_VIDEO,
+        FailureReason.UNDECODABLE,
+        FailureReason.OUT_OF_TIME,
+        FailureReason.OUT_OF_MEMORY,
+        FailureReason.WORKER_DIED,
+    }
+)
+"""What can be wrong with a file. A child that speaks of servers or budgets would have a run ask again."""
 
 
 class MalformedReplyError(Exception):
@@ -31,68 +56,100 @@ class OversizedReplyError(Exception):
     """A reply announces more bytes than its limit."""
 
 
-def encode(result: Payload | Failure) -> list[bytes]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a reply, after which more comes."""
+
+    payload: Payload
+
+
+def encode(result: Payload | Part | Failure) -> list[bytes]:
     """The pieces of a reply, in the order in which they are written."""
     body: dict[str, Any]
-    if isinstance(result, Failure):
-        body = {"failure": {"reason": result.reason.value, "detail": result.detail}}
-        blobs: tuple[bytes, ...] = ()
-    else:
-        blobs = result.blobs
-        body = {"header": result.header, "blobs": [len(blob) for blob in blobs]}
+    blobs: tuple[bytes, ...] = ()
+    match result:
+        case Failure():
+            body = {"failure": {"reason": result.reason.value, "detail": result.detail}}
+        case Part(payload):
+            blobs = payload.blobs
+            body = {"part": payload.header, "blobs": [len(blob) for blob in blobs]}
+        case Payload():
+            blobs = result.blobs
+            body = {"header": result.header, "blobs": [len(blob) for blob in blobs]}
     text = json.dumps(body, allow_nan=False).encode()
     return [_PREFIX.pack(MAGIC, len(text)), text, *blobs]
 
 
-def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> Payload | Failure:
-    """The reply that `take(n)` gives piece by piece.
+def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> Payload | Part | Failure:
+    """The reply, or the part of one, that `take(n)` gives piece by piece.
 
     Raises:
         MalformedReplyError: a length, a type or a word is wrong.
         OversizedReplyError: it would be longer than `reply_bytes`; nothing beyond was taken.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
-    if magic != MAGIC:
-        msg = "it does not start as a reply"
-        raise MalformedReplyError(msg)
-    left = reply_bytes - _PREFIX.size - length
-    if left < 0:
-        raise OversizedReplyError
+    _expect(magic == MAGIC, "it does not start as a reply")
+    _expect(length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes")
     body = _object(take(length))
-    if "failure" in body:
+    if body.keys() == {"failure"}:
         return _failure(body["failure"])
-    header, sizes = body.get("header"), _sizes(body.get("blobs"))
-    if not isinstance(header, dict) or sizes is None:
-        msg = "its header is not of the known form"
-        raise MalformedReplyError(msg)
-    if sum(sizes) > left:
+    kind = next(iter(body.keys() - {"blobs"}), "")
+    _expect(body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields")
+    header, sizes = body[kind], _sizes(body["blobs"])
+    _expect(isinstance(header, dict), "its header is not of the known form")
+    if _PREFIX.size + length + sum(sizes) > reply_bytes:
         raise OversizedReplyError
-    return Payload(header=header, blobs=tuple(take(size) for size in sizes))
+    payload = Payload(header=header, blobs=tuple(take(size) for size in sizes))
+    return payload if kind == "header" else Part(payload)
 
 
-def _object(text: bytes) -> dict[str, Any]:
+def _object(data: bytes) -> dict[str, Any]:
+    _expect(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too deep or full")
     try:
-        body = json.loads(text, parse_constant=_refuse_constant)
-        if b"\\u" in text:  # Half a surrogate pair would pass here and break whoever stores it.
+        text = data.decode()
+        body = json.loads(
+            text,
+            parse_constant=_number,
+            parse_float=_number,
+            parse_int=_whole_number,
+            object_pairs_hook=_distinct,
+        )
+        if "\\u" in text:  # Half a surrogate pair would pass here and break whoever stores it.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         msg = "its header is not JSON"
         raise MalformedReplyError(msg) from error
-    if not isinstance(body, dict):
-        msg = "its header is not an object"
-        raise MalformedReplyError(msg)
-    return body
+    _expect(isinstance(body, dict), "its header is not an object")
+    return dict(body)
 
 
-def _refuse_constant(name: str) -> None:
-    msg = f"{name} is not JSON"
-    raise ValueError(msg)
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        msg = "a number without an end is not JSON"
+        raise ValueError(msg)
+    return value
 
 
-def _sizes(given: Any) -> list[int] | None:
-    if not isinstance(given, list) or len(given) > _MOST_BLOBS:
-        return None
-    return given if all(type(size) is int and size >= 0 for size in given) else None
+def _whole_number(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        msg = "no field of a header takes a number of that length"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        msg = "a field comes twice"
+        raise ValueError(msg)
+    return fields
+
+
+def _sizes(given: Any) -> list[int]:
+    _expect(isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be")
+    _expect(all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be")
+    return list(given)
 
 
 def _failure(words: Any) -> Failure:
@@ -101,10 +158,14 @@ def _failure(words: Any) -> Failure:
     except (KeyError, TypeError, ValueError) as error:
         msg = "it names no known reason"
         raise MalformedReplyError(msg) from error
-    if not isinstance(detail, str):
-        msg = "its detail is not text"
-        raise MalformedReplyError(msg)
+    _expect(reason in _REASONS, "its reason is none that a file can give")
+    _expect(isinstance(detail, str), "its detail is not text")
     return Failure(reason, readable(detail))
+
+
+def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+    if not holds:
+        raise MalformedReplyError(otherwise)
 
 
 def readable(text: str) -> str:

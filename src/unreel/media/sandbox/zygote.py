@@ -19,6 +19,7 @@ from typing import Final
 
 from unreel.core.registry import Lazy
 from unreel.media.payload import Task
+from unreel.media.sandbox.capabilities import drop_capabilities
 from unreel.media.sandbox.child import Ends, live
 from unreel.media.sandbox.confine import Layers, find_layers
 from unreel.media.sandbox.warm import warm_up
@@ -128,12 +129,14 @@ def main(control_descriptor: int, caller: int, target: str) -> None:
         tasks: Mapping[str, Task] = Lazy(target).load()
         warm_up(tasks)
         layers = find_layers()
+        drop_capabilities(layers.libc)
     except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
         _send(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
         return
     gc.collect()
     gc.freeze()  # Children then share these pages instead of copying them.
-    _send(control, json.dumps({"tasks": sorted(tasks)}).encode())
+    words = {"tasks": sorted(tasks), "missing": layers.missing}
+    _send(control, json.dumps(words).encode())
     Zygote(control, tasks, layers=layers, caller=caller).serve()
 
 

@@ -1,0 +1,119 @@
+"""Frames on their way in: checked one by one, and made into JPEG here where JPEG is wanted.
+
+A child sends plain pixels only. The JPEG that goes to a server or onto a page, and the one that is kept
+because pixels would not fit, is made by the process that asked: its decoder never meets a picture that
+a hostile file could have shaped. The work is the same on either side of the border, it overlaps with the
+decoding, and the copy of eight frames costs about 10 ms.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+
+from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.decode import Rgb
+from unreel.media.payload import Payload
+from unreel.media.picture import decode_jpeg, encode_jpeg
+from unreel.media.wire import FrameHeader, FramesHeader
+
+Encoding = Literal["jpeg", "rgb24"]
+MAX_FRAMES_BYTES: Final = 256 << 20
+"""Most bytes that the frames of one clip may take together, once encoded."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledFrame:
+    """One frame of a clip, as JPEG or as plain pixels."""
+
+    index: int
+    at_s: Fraction
+    width: int
+    height: int
+    encoding: Encoding
+    data: bytes
+
+    def rgb(self) -> Rgb:
+        """Its pixels."""
+        if self.encoding == "jpeg":
+            return decode_jpeg(self.data)
+        return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
+
+    def __repr__(self) -> str:
+        size = f"{self.width} x {self.height}, {len(self.data)} bytes of {self.encoding}"
+        return f"SampledFrame({self.index} at {self.at_s} s, {size})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledFrames:
+    """What a sampling took from a clip of `n_clip_frames` frames, in the order shown."""
+
+    sampling: str
+    n_clip_frames: int
+    frames: tuple[SampledFrame, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked for, so that nothing else is taken."""
+
+    sampling: str
+    encoding: Encoding
+    quality: int
+    most_frames: int
+    most_pixels: int
+    longest_side: int
+
+
+class Gathering:
+    """Takes the parts of a reply to `frames`, and makes the frames of them.
+
+    Raises:
+        InvalidValueError: A part cannot be.
+        MediaError: They take too much memory.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._frames: list[SampledFrame] = []
+        self._room = MAX_FRAMES_BYTES
+
+    def add(self, part: Payload) -> None:
+        """Take one frame."""
+        header, wanted = FrameHeader.model_validate(part.header), self._wanted
+        width, height = header.width, header.height
+        _expect(len(self._frames) < wanted.most_frames, "there are more frames than asked for")
+        _expect(width * height <= wanted.most_pixels, "a frame is larger than asked for")
+        _expect(max(width, height) <= wanted.longest_side, "a frame is longer than asked for")
+        sizes = [len(blob) for blob in part.blobs]
+        _expect(sizes == [3 * width * height], "a frame's bytes do not fit its size")
+        if self._frames:
+            before = self._frames[-1]
+            in_order = before.index < header.index and before.at_s <= header.at_s
+            _expect(in_order, "frames are out of order")
+        (data,) = part.blobs
+        if wanted.encoding == "jpeg":
+            rgb = np.frombuffer(data, np.uint8).reshape(height, width, 3)
+            data = encode_jpeg(rgb, quality=wanted.quality)
+        self._room -= len(data)
+        if self._room < 0:
+            detail = f"its frames take more than {MAX_FRAMES_BYTES} bytes"
+            raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, detail))
+        frame = SampledFrame(header.index, header.at_s, width, height, wanted.encoding, data)
+        self._frames.append(frame)
+
+    def finish(self, last: Payload) -> SampledFrames:
+        """All frames, once `last` has said that there are no more."""
+        header = FramesHeader.model_validate(last.header)
+        _expect(not last.blobs, "frames end without blobs")
+        _expect(header.sampling == self._wanted.sampling, "the sampling is not the one asked for")
+        _expect(0 < len(self._frames) == header.n_frames, "frames are missing")
+        _expect(self._frames[-1].index < header.n_clip_frames, "a frame lies behind the last one")
+        return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
+
+
+def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+    if not holds:
+        raise InvalidValueError(otherwise)

@@ -1,0 +1,46 @@
+"""The rights that root has beyond its files: given up by the zygote, so that no child ever has one."""
+
+import ctypes
+import os
+from typing import Final
+
+_PR_CAPBSET_DROP: Final = 24
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_PR_CAP_AMBIENT: Final = 47
+_CLEAR_ALL: Final = 4
+_VERSION: Final = 0x20080522
+_MOST: Final = 64
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Sets(ctypes.Structure):
+    """Effective, permitted and inheritable ones, in two words of 32 each."""
+
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+def drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up every capability and the ways back to one; asks nothing of a user who has none."""
+    # Only root may change its bounding set. Others have nothing to gain from it: without new
+    # privileges no program that is started from here gets a right.
+    for number in range(_MOST):
+        _prctl(libc, _PR_CAPBSET_DROP, number)
+    _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
+    if libc.capset(ctypes.byref(_Header(_VERSION, 0)), ctypes.byref(_Sets())) != 0:
+        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+
+
+def has_capabilities(libc: ctypes.CDLL) -> bool:
+    """Whether this process has one, or could take one."""
+    held = _Sets()
+    if libc.capget(ctypes.byref(_Header(_VERSION, 0)), ctypes.byref(held)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return any(held.words)
+
+
+def _prctl(libc: ctypes.CDLL, option: int, value: int) -> int:
+    return int(libc.prctl(option, *[ctypes.c_ulong(number) for number in (value, 0, 0, 0)]))

@@ -1,0 +1,159 @@
+"""Commands that are given files which take over the process that reads them, with innocent ones between."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+SANDBOX = Path(__file__).parents[1] / "media" / "sandbox"
+sys.path.insert(0, str(SANDBOX))
+
+from lies import lying  # noqa: E402  found in that folder
+from lying_tasks import LIES  # noqa: E402
+
+SECONDS = 2
+MOST_KB = 1 << 20
+# All that is exchanged is the table of tasks that the confined process loads.
+BOOT = f"""
+import sys; sys.path.insert(0, {str(SANDBOX)!r})
+from unreel.media import access
+access.open_sandbox.__kwdefaults__["tasks"] = "lying_tasks:TASKS"
+from unreel.report import provenance
+provenance._TASKS = "lying_manifests:TASKS"
+from unreel.cli.main import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def clip_bytes() -> bytes:
+    return synthesise(ClipRecipe(width=64, height=64, n_frames=12))
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    """A reviewer on loopback that wants frames and finds every clip real."""
+    said = {"role": "assistant", "content": "<answer>1</answer>"}
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "tiny"}
+    reply["choices"] = [{"index": 0, "finish_reason": "stop", "message": said}]
+    data = json.dumps(reply).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"compatible/tiny@http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def _files(folder: Path, clip: bytes, names: Sequence[str]) -> list[Path]:
+    """A clip for each of the lies, each with an innocent one after it."""
+    files: list[Path] = []
+    for name in names:
+        files += [folder / f"{name}.mp4", folder / f"innocent-{name}.mp4"]
+        files[-2].write_bytes(lying(name, clip))
+        files[-1].write_bytes(clip)
+    return files
+
+
+def _told_by(*tasks: str) -> list[str]:
+    return [name for name, told in LIES.items() if told.task in tasks]
+
+
+def _run(folder: Path, *arguments: object) -> tuple[subprocess.CompletedProcess[str], int]:
+    """What the command did, and the most memory that it or a process of its took, in kB."""
+    done = subprocess.run(
+        [sys.executable, "-c", BOOT, *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "UNREEL_MEDIA_SECONDS": str(SECONDS)},
+        timeout=900,
+    )
+    assert "Traceback" not in done.stderr, done.stderr[-3000:]
+    assert done.returncode == 1, done.stderr[-3000:]
+    return done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+
+def test_a_probe_tells_every_innocent_clip_beside_the_liars(
+    tmp_path: Path, clip_bytes: bytes
+) -> None:
+    files = _files(tmp_path, clip_bytes, _told_by("probe"))
+    done, peak_kb = _run(tmp_path, "probe", *files, "--json")
+    rows = json.loads(done.stdout)
+    assert [row["file"] for row in rows] == [str(file) for file in files]
+    for row in rows:
+        name = Path(row["file"]).stem
+        if name.startswith("innocent-"):
+            assert row["facts"]["video"]["n_frames"] == 12, row
+        elif not LIES[name].quiet:
+            assert row["failure"]["reason"], row
+    assert peak_kb < MOST_KB
+    quiet = [file for file in files if file.stem in LIES and LIES[file.stem].quiet]
+    _run(
+        tmp_path, "probe", *quiet, tmp_path / "silence.mp4"
+    )  # in words: nothing that cannot be said
+
+
+def _review(folder: Path, clip: bytes, model: str, names: Sequence[str]) -> None:
+    files = _files(folder, clip, names)
+    asked = ("--model", model, "--protocol", "reality", "--nframe", 4, "--json", "--out", "e")
+    started = time.monotonic()
+    done, peak_kb = _run(folder, "review", *files, *asked)
+    taken = time.monotonic() - started
+    rows = json.loads(done.stdout)["clips"]
+    assert [row["file"] for row in rows] == [str(file) for file in files]
+    for row in rows:
+        _check(row, Path(row["file"]).stem)
+    assert peak_kb < MOST_KB
+    assert taken < 30 + 5 * len(files)
+
+
+def _check(row: dict[str, Any], name: str) -> None:
+    if name.startswith("innocent-"):
+        assert row["opinions"][0]["is_readable"], row
+        assert row["provenance"]["state"] in {"absent", "not-looked-for"}, row
+        assert Path(row["evidence"]["page"]).name == "evidence.html", row
+    elif LIES[name].task == "probe" and not LIES[name].quiet:
+        assert row["failure"]["reason"], row
+    elif LIES[name].task == "frames" and not LIES[name].quiet:
+        assert row["opinions"][0]["failure"]["reason"], row
+
+
+def test_a_review_answers_every_innocent_clip_beside_liars_that_are_believed(
+    tmp_path: Path, clip_bytes: bytes, model: str
+) -> None:
+    quiet = [name for name, told in LIES.items() if told.quiet]
+    loud = ["length-huge", "header-keys", "blobs-263-mb", "jpeg", "manifest-text", "time-huge"]
+    _review(tmp_path, clip_bytes, model, [*quiet, *loud])
+
+
+@pytest.mark.slow
+def test_a_review_answers_every_innocent_clip_beside_all_liars(
+    tmp_path: Path, clip_bytes: bytes, model: str
+) -> None:
+    tasks = ("probe", "frames", "normalise", "manifest")
+    _review(tmp_path, clip_bytes, model, _told_by(*tasks))
