@@ -16,6 +16,7 @@ from unreel.curate.recipe import Recipe, check_recipe, read_recipe
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.evaluate.whereabouts import find_place, local_folder, open_access
+from unreel.media.access import require_protection
 
 
 def _open(  # noqa: PLR0913  one parameter for each option
@@ -43,6 +44,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
 def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
     folder = out or f"curations/{plain_name(recipe.name)}"
     settings = read_settings()
+    require_protection(settings, trusted=trusted)
     access = open_access(settings, trusted=trusted)
     place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)
     return Workbench(

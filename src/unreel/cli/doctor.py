@@ -17,7 +17,7 @@ from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_settings, read_storage
-from unreel.media.sandbox import LAYERS, Sandbox
+from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",
@@ -31,10 +31,6 @@ BRINGS: Final[Mapping[str, str]] = {
     "transnet": "a learned detector of cuts for `unreel curate`",
 }
 """What an extra is for; others are told by their packages."""
-REMEDIES: Final[Mapping[str, str]] = {
-    "landlock": "Use a kernel of 5.13 or later with Landlock switched on, and pip install landlock",
-    "seccomp": "Install libseccomp2, for example apt-get install libseccomp2",
-}
 _SANDBOX: Final = "Open files only from a machine that has it, or your own files with --trusted"
 _NEEDS: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
 _KNOCK_S: Final = 3.0
@@ -126,7 +122,7 @@ def _line(what: str, remedy: str, *, needed: bool) -> None:
 
 def _protection() -> tuple[frozenset[str], str]:
     try:
-        with Sandbox() as sandbox:
+        with Sandbox(without_seccomp=True) as sandbox:
             return sandbox.protection().active, ""
     except SandboxError as error:
         return frozenset(), str(error)

@@ -17,6 +17,7 @@ from unreel.evaluate.job import Outcome, Run, evaluate
 from unreel.evaluate.recipe import resolve_recipe
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.whereabouts import find_place, local_folder, open_access
+from unreel.media.access import require_protection
 
 
 def ask_and_score(  # noqa: PLR0913  one parameter for each option
@@ -39,6 +40,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     flags["mapping"] = read_mapping(mapping) or None
     resolved = resolve_recipe(recipe, flags)
     settings = read_settings()
+    require_protection(settings, trusted=trusted)
     tell_contacts([resolved.model], settings)
     access = open_access(settings, trusted=trusted)
     named = out or str(Path("runs") / _slug(resolved.model, resolved.protocol, resolved.benchmark))
