@@ -6,12 +6,11 @@ that all users of the machine may read, and its files in a folder that all may w
 
 import logging
 import secrets
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import ray
@@ -41,19 +40,20 @@ def joined_ray() -> Iterator[None]:
 
 @contextmanager
 def _own_ray() -> Iterator[None]:
-    folder = tempfile.mkdtemp(prefix="ray-", dir=_UTILS.get_default_system_temp_dir())
     token = secrets.token_hex(_TOKEN_BYTES)
-    try:
-        # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
-        with lend_environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}), _on_loopback():
+    around = _UTILS.get_default_system_temp_dir()
+    with TemporaryDirectory(prefix="ray-", dir=around, ignore_cleanup_errors=True) as folder:
+        try:
+            # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
+            given = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+            with lend_environment(given), _on_loopback():
+                _read_authentication()
+                # Below the private folder, because Ray opens the one that it is given to everybody.
+                _start(address="local", _temp_dir=f"{folder}/r")
+            yield
+        finally:
+            ray.shutdown()
             _read_authentication()
-            # Below the private folder, because Ray opens the one that it is given to everybody.
-            _start(address="local", _temp_dir=f"{folder}/r")
-        yield
-    finally:
-        ray.shutdown()
-        _read_authentication()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(**options: Any) -> None:
