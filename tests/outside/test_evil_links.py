@@ -37,6 +37,11 @@ PLANTED: Mapping[tuple[str, ...], Mapping[str, str]] = {
         "page/media": "photos",
         "page/media/{clip}.mp4": "holiday.mp4",
     },
+    ("score", "run"): {
+        "run/answers.lance": "photos",
+        "run/clips.lance": "photos",
+        "run/recipe.json": "recipe.json",
+    },
     (*EVAL, "--out", "run", "--retry-failed"): {
         "run/clips.lance.lock": "letter.txt",
         "run/answers.lance.lock": "letter.txt",
