@@ -2,6 +2,7 @@
 
 import json
 import resource
+import struct
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from lies import lying  # noqa: E402  found in that folder
 from lying_tasks import LIES  # noqa: E402
 
 SECONDS = 2
+SLOW = {name for name in LIES if "drip" in name or "sleep" in name}
+"""They take all the time that they have."""
 MOST_KB = 1 << 20
 # All that is exchanged is the table of tasks that the confined process loads.
 BOOT = f"""
@@ -157,3 +160,48 @@ def test_a_review_answers_every_innocent_clip_beside_all_liars(
 ) -> None:
     tasks = ("probe", "frames", "normalise", "manifest")
     _review(tmp_path, clip_bytes, model, _told_by(*tasks))
+
+
+def _believed(names: Sequence[str]) -> int:
+    return sum(LIES[name].quiet for name in names)
+
+
+def test_an_evaluation_answers_every_innocent_clip_beside_the_liars(
+    tmp_path: Path, clip_bytes: bytes, model: str
+) -> None:
+    pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+    names = [name for name in _told_by("probe", "frames") if name not in SLOW][::3]
+    files = _files(tmp_path, clip_bytes, names)
+    for number, file in enumerate(files):  # clips of one content are one question
+        side = "real" if number % 4 < 2 else "generated/Veo"
+        (tmp_path / "films" / side).mkdir(parents=True, exist_ok=True)
+        data = file.read_bytes()
+        if file.stem not in LIES:
+            data += struct.pack(">I4sI", 12, b"free", number)
+        (tmp_path / "films" / side / file.name).write_bytes(data)
+    asked = ("eval", "films", "--model", model, "--protocol", "reality", "--nframe", 4, "--json")
+    done, peak_kb = _run(tmp_path, *asked)
+    answers = json.loads(done.stdout)["outcome"]["answers"]
+    assert len(names) <= answers["done"] <= len(names) + _believed(names)
+    assert peak_kb < MOST_KB
+
+
+def test_a_curation_keeps_every_innocent_clip_beside_the_liars(
+    tmp_path: Path, clip_bytes: bytes
+) -> None:
+    pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+    names = _told_by("scan")
+    (tmp_path / "films" / "real").mkdir(parents=True)
+    for number, file in enumerate(_files(tmp_path / "films" / "real", clip_bytes, names)):
+        if file.stem not in LIES:
+            data = synthesise(ClipRecipe(width=64, height=64, n_frames=12, seed=number))
+            file.write_bytes(data)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'name = "x"\n[source]\npath = "films"\nlicence = "CC0"\n[duplicates]\n', encoding="utf-8"
+    )
+    done, peak_kb = _run(tmp_path, "curate", "step", "scan", recipe, "--json")
+    told = json.loads(done.stdout)
+    assert told["clips"] == len(names), told
+    assert sum(told["left_out"].values()) == len(names), told
+    assert peak_kb < MOST_KB

@@ -45,17 +45,16 @@ name = "set"
 [source]
 path = "films"
 licence = "CC0"
-[freeze]
-version = "1.0"
+[duplicates]
 """
 
 
 def _commands(clip: Path) -> dict[str, tuple[object, ...]]:
     recipe, films = clip.parent / "recipe.toml", clip.parent / "films"
     recipe.write_text(RECIPE, encoding="utf-8")
-    for side in ("real", "generated/Veo"):
+    for side, more in (("real", b""), ("generated/Veo", b"\0\0\0\x08free")):
         (films / side).mkdir(parents=True, exist_ok=True)
-        (films / side / "a.mp4").write_bytes(clip.read_bytes())
+        (films / side / "a.mp4").write_bytes(clip.read_bytes() + more)
     asked = ("--model", "coin", "--protocol", "reality")
     return {
         "probe": ("probe", clip, clip),
@@ -80,7 +79,7 @@ def test_without_seccomp_a_command_refuses_and_says_what_to_do(
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["probe", "frames", "review"])
+@pytest.mark.parametrize("command", ["probe", "review"])
 def test_without_seccomp_one_may_insist_and_is_told_once(
     lacking: Callable[[str], Run], clip: Path, command: str
 ) -> None:
@@ -97,7 +96,7 @@ def test_without_landlock_a_command_works_and_says_so_once(
     lacking: Callable[[str], Run], clip: Path, command: str
 ) -> None:
     done = lacking("landlock")(*_commands(clip)[command])
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
     said = done.stderr.replace(str(clip.parent), "").splitlines()
     (told,) = [line for line in said if "landlock" in line]
     assert "without landlock" in told

@@ -12,7 +12,7 @@ from PIL import Image
 
 from unreel.core.answer import Reply
 from unreel.core.facts import VideoFacts
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
@@ -205,6 +205,8 @@ def _write_annotated(
     )
     if isinstance(sampled, Failure):
         return sampled
+    if sampled.frames[-1].at_s < review.clip.facts.video.first_at_s:
+        return Failure(FailureReason.WORKER_DIED, "its frames come before its beginning")
     pictures = (
         (_from_start_us(frame.at_s, review), Image.fromarray(frame.rgb()))
         for frame in sampled.frames

@@ -184,6 +184,26 @@ def test_ctrl_c_in_the_caller_ends_the_child_and_spares_the_zygote(clip: Path) -
         assert caller.stdout.readline() == b"Payload\n"
 
 
+def test_a_caller_that_was_stopped_does_not_blame_the_child(clip: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "from unreel.media.sandbox import Limits, Sandbox\n"
+        "sandbox = Sandbox(Limits(seconds=3), tasks='hostile_tasks:TASKS'); clip = Path(sys.argv[1])\n"
+        "sandbox('echo', clip, {}); print('ready', flush=True)\n"
+        "print(sandbox('nap', clip, {'seconds': 1}))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, clip], stdout=subprocess.PIPE, text=True
+    ) as caller:
+        assert caller.stdout is not None
+        assert caller.stdout.readline() == "ready\n"
+        os.kill(caller.pid, signal.SIGSTOP)
+        time.sleep(5)
+        os.kill(caller.pid, signal.SIGCONT)
+        assert caller.stdout.readline().startswith("Payload(")
+
+
 @pytest.mark.alone
 def test_calls_from_several_threads_run_at_once_and_are_not_mixed_up(
     hostile: Sandbox, tmp_path: Path, stalls: Stalls
