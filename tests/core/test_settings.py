@@ -34,8 +34,13 @@ def test_the_usual_variables_are_enough() -> None:
     }
 
 
-def test_nothing_named_leaves_everything_to_the_client() -> None:
+def test_nothing_named_is_nothing_given() -> None:
     assert read_storage(read_settings({}), {}) == {}
+
+
+def test_a_role_of_the_machine_is_asked_for_by_name() -> None:
+    given = {"UNREEL_S3_ROLE": "1"}
+    assert read_storage(read_settings(given), given) == {"aws_skip_signature": "false"}
 
 
 def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:

@@ -19,6 +19,7 @@ SECRET = "a-secret-that-nobody-may-see"
 def unreel(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs `unreel` with the store's address and keys in its environment."""
     monkeypatch.setenv("UNREEL_S3_ENDPOINT", s3.options["aws_endpoint"])
+    monkeypatch.setenv("UNREEL_FETCH_FROM", f"{s3.uri}/clips")
     monkeypatch.setenv("UNREEL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.options["aws_access_key_id"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.options["aws_secret_access_key"])

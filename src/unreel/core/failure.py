@@ -8,6 +8,8 @@ class FailureReason(StrEnum):
     """Why an item has no result. The words are stored in tables: add, never rename."""
 
     NOT_A_FILE = "not-a-file"
+    NOT_NAMED = "not-named"
+    TOO_LARGE = "too-large"
     FORMAT_REFUSED = "format-refused"
     CODEC_REFUSED = "codec-refused"
     TOO_MANY_PIXELS = "too-many-pixels"
@@ -50,6 +52,8 @@ class Failure:
 
 _REMEDIES = {
     FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
+    FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it.",
+    FailureReason.TOO_LARGE: "Raise UNREEL_FETCH_MB if the file is meant to be so large.",
     FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",
     FailureReason.CODEC_REFUSED: "Re-encode it to H.264, HEVC, VP9 or AV1.",
     FailureReason.TOO_MANY_PIXELS: "Scale it down.",

@@ -31,6 +31,14 @@ class Settings:
     s3_endpoint: str = ""
     """Address of the object store; empty for AWS itself."""
     s3_region: str = ""
+    s3_role: int = 0
+    """1 lets the client of the store look for a role of the machine where no keys are given."""
+    fetch_from: str = ""
+    """Stores and hosts that rows of a benchmark may name, with commas between them."""
+    fetch_mb: int = 1024
+    fetch_seconds: int = 60
+    table_rows: int = 2_000_000
+    """Most rows of one table of a benchmark."""
     state: str = ""
     """Folder for what must stay on this machine; empty for the user's own."""
 
@@ -97,8 +105,9 @@ def read_storage(
 ) -> Mapping[str, str]:
     """Options that open the object store, keys among them: pass them on, never store or print them.
 
-    Our own settings go before the usual `AWS_*` variables. What is absent is left to the client,
-    which may find a role of the machine. An address without TLS is taken only because it is named.
+    Our own settings go before the usual `AWS_*` variables. Without keys nothing is signed, unless
+    `s3_role` lets the client look for them (see `unreel.engine.place.Place`). An address without TLS
+    is taken only because it is named.
     """
     given = os.environ if environment is None else environment
     endpoint = settings.s3_endpoint or _first(given, _ENDPOINTS)
@@ -110,6 +119,7 @@ def read_storage(
         "allow_http": "true" if endpoint.startswith("http://") else "",
     }
     options |= {name.lower(): read_secret(name, given) or "" for name in _SECRETS}
+    options["aws_skip_signature"] = "false" if settings.s3_role else ""
     return {name: value for name, value in options.items() if value}
 
 

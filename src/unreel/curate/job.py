@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.curate.freeze import Frozen, Verdict, freeze
 from unreel.curate.ingest.clips import ingest
-from unreel.curate.ingest.sources import Surroundings, list_sources
+from unreel.curate.ingest.sources import Surroundings, list_sources, store_of
 from unreel.curate.piece import CONTRADICTION, REJECTED, LeftOut, Piece, Sifted
 from unreel.curate.recipe import (
     AuditSection,
@@ -33,6 +33,7 @@ from unreel.curate.steps.injecting import Injection, inject_pieces
 from unreel.curate.steps.marking import mark_pieces
 from unreel.curate.steps.scan import Cutter, scan_pieces
 from unreel.curate.steps.screening import screen_pieces
+from unreel.engine.access import Access
 from unreel.engine.run import kept_up
 
 QUARANTINE: Final = "quarantine.jsonl"
@@ -92,8 +93,9 @@ def curate(curation: Curation, *, until: str | None = None) -> State:
     state = State()
     curation.bench.media.require_plain(whole=True)
     try:
-        with kept_up(curation.bench.engine) as runner:
-            ready = replace(curation, bench=replace(curation.bench, engine=runner))
+        bench = replace(curation.bench, access=_reaching_its_own(curation))
+        with kept_up(bench.engine) as runner:
+            ready = replace(curation, bench=replace(bench, engine=runner))
             for name in planned:
                 state = replace(STEPS[name](ready, state), steps=(*state.steps, name))
                 if name == until:
@@ -101,6 +103,14 @@ def curate(curation: Curation, *, until: str | None = None) -> State:
     finally:
         _keep_quarantine(curation.bench, state.left_out)
     return state
+
+
+def _reaching_its_own(curation: Curation) -> Access:
+    """Stores that the recipe reads from and the working place count as named by the user."""
+    access, place = curation.bench.access, curation.bench.place
+    stores = [store_of(section) for section in curation.recipe.source]
+    stores += [] if place.is_local else [place.uri]
+    return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
 def plan_steps(recipe: Recipe) -> list[str]:

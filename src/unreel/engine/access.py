@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.settings import Settings
+
+if TYPE_CHECKING:
+    from unreel.engine.fetching import Reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,21 @@ class Access:
     trusted: bool = False
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options of the object store that holds clips: see `unreel.engine.place.Place`."""
+    named: tuple[str, ...] = ()
+    """Stores that the job itself reads from, besides those of the setting `fetch_from`."""
+
+    @property
+    def reach(self) -> "Reach":
+        """What may be fetched."""
+        from unreel.engine.fetching import Reach
+        from unreel.engine.naming import read_places
+
+        settings = self.settings
+        return Reach(
+            named=(*read_places(settings.fetch_from), *self.named),
+            max_bytes=settings.fetch_mb << 20,
+            seconds=settings.fetch_seconds,
+        )
 
 
 def file_mark(location: str) -> str:
@@ -37,16 +54,14 @@ def local_copy(location: str, access: Access) -> Iterator[Path]:
     """The clip as a file: itself, or a copy from its store for as long as it is needed.
 
     Raises:
-        MediaError: The store has no such object, or cannot be reached.
+        MediaError: Nobody named its place, or it cannot be fetched from there.
     """
     if "://" not in location:
         yield Path(location)
         return
-    from unreel.engine.place import Place, fetch
+    from unreel.engine.fetching import fetch
 
-    with NamedTemporaryFile(prefix="unreel-") as copy:
-        try:
-            fetch(Place(location, access.storage), into=Path(copy.name))
-        except OSError as error:
-            raise MediaError(Failure(FailureReason.NOT_A_FILE, str(error))) from error
-        yield Path(copy.name)
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        copy = Path(folder) / "clip"
+        fetch(location, copy, reach=access.reach, storage=access.storage)
+        yield copy

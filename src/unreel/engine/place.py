@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import obstore.store
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
@@ -13,7 +13,15 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import relative_name
 from unreel.core.writing import Folder
 
-_CLIENT_OPTIONS = ("allow_http", "timeout", "connect_timeout")
+_CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
+_NOBODY: Final = {
+    "aws_access_key_id": "anonymous",
+    "aws_secret_access_key": "anonymous",
+    "aws_skip_signature": "true",
+}
+"""Signs nothing. With no keys at all Lance asks the machine's metadata service for some all the same."""
+_REGION: Final = "us-east-1"
+"""Without a region Lance asks there too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,9 @@ class Place:
     """A folder path or an `s3://bucket/prefix`, with the options that open it.
 
     `options` are Lance's `storage_options`: `aws_endpoint`, `aws_access_key_id`,
-    `aws_secret_access_key`, `aws_region`, `allow_http`. They are never stored nor printed.
+    `aws_secret_access_key`, `aws_region`, `allow_http`. They are never stored nor printed. Without
+    keys nothing is signed; `aws_skip_signature` = `false` lets the client look for a role of the
+    machine instead.
     """
 
     uri: str
@@ -113,32 +123,26 @@ class Place:
         else:
             self.objects().delete(name)
 
-    def objects(self) -> Any:
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """`options` with all that the client would go and look for by itself."""
+        given = dict(self.options)
+        if given.get("aws_skip_signature") == "false":
+            return given
+        keys = {} if "aws_access_key_id" in given else _NOBODY
+        return {"aws_region": _REGION} | given | keys
+
+    def objects(self, **retrying: Any) -> Any:
         """The store of objects under this place, for reading and writing them by relative path."""
         if self.is_local:
             return obstore.store.LocalStore(self.path, mkdir=True)
-        config = {name: text for name, text in self.options.items() if name not in _CLIENT_OPTIONS}
-        client: Any = {name: text for name, text in self.options.items() if name in _CLIENT_OPTIONS}
+        options = self.storage_options
+        config = {name: text for name, text in options.items() if name not in _CLIENT_OPTIONS}
+        client: Any = {name: text for name, text in options.items() if name in _CLIENT_OPTIONS}
         client["allow_http"] = client.get("allow_http", "false") == "true"
-        open_store: Any = obstore.store.from_url
-        return open_store(self.uri, config=config, client_options=client)
-
-
-def fetch(place: Place, *, into: Path) -> None:
-    """Copy the object at `place` to the file `into`, piece by piece.
-
-    Raises:
-        OSError: There is no such object, or its store cannot be reached.
-    """
-    folder, _, name = place.uri.rpartition("/")
-    try:
-        stream = Place(folder, place.options).objects().get(name).stream()
-        with Folder(into.parent).create(into.name) as file:
-            for piece in stream:
-                file.write(piece)
-    except BaseError as error:
-        msg = f"cannot fetch {place.uri}: {error}"
-        raise OSError(msg) from error
+        # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
+        open_store: Any = obstore.store.S3Store.from_url
+        return open_store(self.uri, config=config, client_options=client, **retrying)
 
 
 def require_conditional_puts(place: Place) -> None:

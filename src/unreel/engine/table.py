@@ -144,7 +144,7 @@ class Table:
         try:
             return lance.dataset(
                 self.place.uri,
-                storage_options=dict(self.place.options),
+                storage_options=self.place.storage_options,
                 index_cache_size_bytes=_CACHE_BYTES,
                 metadata_cache_size_bytes=_CACHE_BYTES,
             )
@@ -264,7 +264,7 @@ class TableWriter:
             place.require_plain(whole=True)
         if not self._table.exists():
             empty = kind.schema.empty_table()
-            lance.write_dataset(empty, place.uri, storage_options=dict(place.options))
+            lance.write_dataset(empty, place.uri, storage_options=place.storage_options)
         dataset = self._table.open()
         missing = [field for field in kind.schema if field.name not in dataset.schema.names]
         if missing:

@@ -18,16 +18,23 @@ from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
 from unreel.benchmarks.video_folder import METADATA, find_metadata
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MediaError,
+    UnreadableSourceError,
+)
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.curate.ingest.listing import StoredObject, list_once
 from unreel.curate.recipe import SourceSection
 from unreel.engine.access import Access, file_mark
-from unreel.engine.place import Place, fetch
+from unreel.engine.fetching import fetch
+from unreel.engine.place import Place
 
 FILES: Final = "files"
 """The layout of a folder that is nothing but videos."""
+STORE: Final = "s3://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,29 +195,59 @@ def _origin(place: str, section: SourceSection) -> Origin:
 
 def _in_store(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:
     uri, options = section.path.rstrip("/"), around.access.storage
+    if not uri.startswith(STORE):
+        setting, problem = "source.path", f"cannot use {uri!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, a table or s3://bucket/prefix")
     folder, _, name = uri.rpartition("/")
-    if PurePosixPath(name).suffix.lower() in TABLE_SUFFIXES:
-        yield from _stored_table(Place(folder, options), name, section=section, objects={})
+    if _is_table(uri):
+        with _copy(uri, around.access) as copy:
+            table = _StoredTable(copy, name)
+            yield from _stored_table(Place(folder, options), table, section=section, objects={})
         return
     prefix = Place(uri, options)
     objects = {one.path: one for one in list_once(prefix, keep_in=around.place)}
     tables = [path for path in objects if PurePosixPath(path).name in METADATA]
     if tables:
-        for table in tables:
-            yield from _stored_table(prefix, table, section=section, objects=objects)
+        for name in tables:
+            with _copy((prefix / name).uri, around.access) as copy:
+                table = _StoredTable(copy, name)
+                yield from _stored_table(prefix, table, section=section, objects=objects)
         return
     videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
     for row in _files(videos, section):
         yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredTable:
+    """A copy of a table, and its path below the source's prefix."""
+
+    copy: Path
+    name: str
+
+
 def _stored_table(
-    prefix: Place, name: str, *, section: SourceSection, objects: dict[str, StoredObject]
+    prefix: Place,
+    table: _StoredTable,
+    *,
+    section: SourceSection,
+    objects: dict[str, StoredObject],
 ) -> Iterator[Listed | Rejected]:
-    below = name.rpartition("/")[0]
-    with _copy(prefix / name) as table:
-        for row in _table(table, section, below=f"{below}/" if below else ""):
-            yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+    below = table.name.rpartition("/")[0]
+    for row in _table(table.copy, section, below=f"{below}/" if below else ""):
+        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+
+
+def store_of(section: SourceSection) -> str | None:
+    """The prefix of a store that the clips of a source lie below; None for one of this machine."""
+    uri = section.path.rstrip("/")
+    if not uri.startswith(STORE):
+        return None
+    return uri.rpartition("/")[0] if _is_table(uri) else uri
+
+
+def _is_table(uri: str) -> bool:
+    return PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
 
 
 def _stored(prefix: Place, entry: Entry, objects: dict[str, StoredObject]) -> Listed:
@@ -222,12 +259,14 @@ def _stored(prefix: Place, entry: Entry, objects: dict[str, StoredObject]) -> Li
 
 
 @contextmanager
-def _copy(table: Place) -> Iterator[Path]:
+def _copy(table: str, access: Access) -> Iterator[Path]:
+    """The table of a source that the recipe names, as a file for as long as it is read."""
+    named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
-        copy = Path(folder) / table.uri.rpartition("/")[2]
+        copy = Path(folder) / table.rpartition("/")[2]
         try:
-            fetch(table, into=copy)
-        except OSError as error:
+            fetch(table, copy, reach=named.reach, storage=named.storage)
+        except MediaError as error:
             remedy = "Check its address and keys"
-            raise UnreadableSourceError(table.uri, str(error), remedy) from error
+            raise UnreadableSourceError(table, error.failure.detail, remedy) from error
         yield copy

@@ -1,0 +1,78 @@
+"""Small documents that strangers may have written: read whole, up to a size, and parsed or refused."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+RECIPE_BYTES: Final = 256 << 10
+"""Recipes and tables of prices: people write them by hand."""
+JSON_VALUES: Final = 4_000_000
+"""A list of nothing but `[]` takes twenty times its bytes once it is parsed."""
+_OPENERS: Final = (b",", b"[", b"{")
+
+
+def read_bytes(path: Path, *, most: int) -> bytes:
+    """The bytes of the file at `path`.
+
+    Raises:
+        UnreadableSourceError: It cannot be read, or holds more than `most` bytes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or "unreadable"
+        remedy = "Check the path and that you may read it"
+        raise UnreadableSourceError(str(path), words, remedy) from error
+    if len(data) > most:
+        raise too_large(str(path), most)
+    return data
+
+
+def too_large(source: str, most: int) -> UnreadableSourceError:
+    """The refusal of a document above `most` bytes."""
+    return UnreadableSourceError(source, f"larger than {most} bytes", "Split it, or take parts out")
+
+
+def parse_json(data: bytes) -> Any:
+    """The value that `data` holds, in UTF-8 with or without a mark at its start.
+
+    Raises:
+        InvalidValueError: It is no JSON, nested too deeply, or made of too many values.
+    """
+    if sum(map(data.count, _OPENERS)) > JSON_VALUES:
+        msg = f"more than {JSON_VALUES} values in one document. Split it"
+        raise InvalidValueError(msg)
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        msg = f"not JSON ({words[:200]}). Write it again"
+        raise InvalidValueError(msg) from error
+
+
+def parse_object(data: bytes) -> Mapping[str, Any]:
+    """The JSON object that `data` holds; anything else is an `InvalidValueError`."""
+    found = parse_json(data)
+    if not isinstance(found, dict):
+        msg = "not an object in JSON. Write it again"
+        raise InvalidValueError(msg)
+    return found
+
+
+def read_toml(path: Path, what: str, *, parse_float: Any = float) -> dict[str, Any]:
+    """The TOML file at `path`, which should hold `what` (`recipe`, for example).
+
+    Raises:
+        UnreadableSourceError: It cannot be read, is too large, or is no TOML.
+    """
+    data = read_bytes(path, most=RECIPE_BYTES)
+    try:
+        return tomllib.loads(data.decode(), parse_float=parse_float)
+    except (ValueError, RecursionError) as error:
+        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableSourceError(str(path), f"no {what} ({words})", "Write TOML") from error

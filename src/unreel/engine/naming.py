@@ -1,0 +1,146 @@
+"""Which places elsewhere may be read from: those that the user named, and no other."""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+
+SCHEMES: Final = ("s3", "https", "http")
+LOCALHOST: Final = "localhost"
+_PORTS: Final = {"https": 443, "http": 80}
+_SETTING: Final = "UNREEL_FETCH_FROM"
+Peer = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlace:
+    """A bucket or a host, and the path that everything read from it lies below."""
+
+    scheme: str
+    host: str
+    port: int | None
+    parts: tuple[str, ...]
+
+    def covers(self, other: "NamedPlace") -> bool:
+        """Whether `other` is this place or lies below it."""
+        return (self.scheme, self.host, self.port) == (
+            other.scheme,
+            other.host,
+            other.port,
+        ) and other.parts[: len(self.parts)] == self.parts
+
+
+def read_places(text: str) -> tuple[str, ...]:
+    """The places of a setting, with commas between them.
+
+    Raises:
+        InvalidSettingError: One of them is no store and no host.
+    """
+    found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
+    for word in found:
+        try:
+            _place(word)
+        except InvalidValueError as error:
+            remedy = "Write s3://bucket/prefix or https://host, with commas between them"
+            raise InvalidSettingError(_SETTING, f"cannot use {word!r} ({error})", remedy) from error
+    return found
+
+
+def require_named(location: str, named: Iterable[str]) -> None:
+    """Refuse a location that lies below none of the places `named`.
+
+    Raises:
+        InvalidValueError: It does, or it is no address that could be fetched.
+    """
+    wanted = _place(location)
+    if not any(_place(place).covers(wanted) for place in named):
+        shown = f"{wanted.scheme}://{wanted.host}"
+        msg = f"nothing is fetched from {shown}, which nobody named"
+        raise InvalidValueError(msg)
+
+
+def peers_of(host: str, port: int) -> list[Peer]:
+    """The addresses of a host that was named; one that leads back to this machine is refused.
+
+    A name may stand for a private address, because the user chose the name. It may not stand for this
+    machine or its link, where metadata services answer: those must be named as what they are.
+
+    Raises:
+        InvalidValueError: One of its addresses is such an address.
+        OSError: The name cannot be resolved.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    peers = list(dict.fromkeys((str(one[4][0]), int(one[4][1])) for one in found))
+    for address, _ in peers:
+        if not _is_literal(host) and _is_near(address):
+            msg = f"{host} stands for {address}, an address of this machine or its link"
+            raise InvalidValueError(msg)
+    return peers
+
+
+def _place(address: str) -> NamedPlace:
+    scheme, _, rest = address.partition("://")
+    if scheme not in SCHEMES:
+        shown = scheme if scheme.isalnum() and rest else "this"
+        msg = f"{shown} is no scheme that is fetched, only {', '.join(SCHEMES)}"
+        raise InvalidValueError(msg)
+    if not address.isprintable() or "\\" in address:
+        msg = "it holds characters that no address has"
+        raise InvalidValueError(msg)
+    if scheme == "s3":
+        # Keys are taken as they are written: `#`, `?` and `%` are letters like any other.
+        bucket, _, key = rest.partition("/")
+        return NamedPlace(scheme, _single(bucket), None, _parts(key))
+    return _web_place(address)
+
+
+def _web_place(address: str) -> NamedPlace:
+    try:
+        split = urlsplit(address)
+        port = split.port or _PORTS[split.scheme]
+    except ValueError as error:
+        msg = f"it is no address: {error}"
+        raise InvalidValueError(msg) from error
+    if " " in address or split.username is not None:
+        msg = "it holds a blank or the name of a user"
+        raise InvalidValueError(msg)
+    host = _single(split.hostname or "")
+    return NamedPlace(split.scheme, host.rstrip("."), port, _parts(unquote(split.path)))
+
+
+def _single(host: str) -> str:
+    if not re.fullmatch(r"[\w.:-]+", host):
+        msg = "it names no single bucket or host"
+        raise InvalidValueError(msg)
+    return host
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    parts = tuple(part for part in path.split("/") if part)
+    if {".", ".."} & set(parts):
+        msg = "its path climbs"
+        raise InvalidValueError(msg)
+    return parts
+
+
+def _is_literal(host: str) -> bool:
+    if host == LOCALHOST:
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_near(address: str) -> bool:
+    """Whether `address` is of this machine, of its link, or of no one machine at all."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
+    found = inner or found
+    return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
