@@ -11,10 +11,25 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
+from unreel.benchmarks.limits import ZIP_DIRECTORY_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.writing import Folder
 
 BLOCK_BYTES: Final = 1 << 20
+_WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""Others let a header ask for gigabytes of memory."""
+
+
+class _Frugal(io.BufferedReader):
+    """Reads no more at once than the list of members may be long."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        most = ZIP_DIRECTORY_BYTES + 1
+        found = super().read(most if size is None or size < 0 else min(size, most))
+        if len(found) == most:
+            msg = f"a list of members of more than {ZIP_DIRECTORY_BYTES} bytes"
+            raise ValueError(msg)
+        return found
 
 
 class JoinedFile(io.RawIOBase):
@@ -84,7 +99,7 @@ def open_archive(parts: Sequence[Path]) -> Iterator[zipfile.ZipFile]:
     with ExitStack() as stack:
         try:
             joined = stack.enter_context(JoinedFile(parts))
-            buffered = stack.enter_context(io.BufferedReader(joined, buffer_size=BLOCK_BYTES))
+            buffered = stack.enter_context(_Frugal(joined, buffer_size=BLOCK_BYTES))
             archive = stack.enter_context(zipfile.ZipFile(buffered))
         except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
             remedy = "Check that all parts are there and whole"
@@ -115,6 +130,9 @@ def extract_member(
     """
     if member.flag_bits & 0x1 or stat.S_ISLNK(member.external_attr >> 16):
         msg = f"{member.filename!a} is locked or a link. Fetch the archive again"
+        raise InvalidValueError(msg)
+    if member.compress_type not in _WAYS:
+        msg = f"{member.filename!a} is packed in a way that is not taken. Pack it with deflate"
         raise InvalidValueError(msg)
     try:
         with archive.open(member) as source, into.create(name) as sink:

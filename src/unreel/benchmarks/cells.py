@@ -5,6 +5,7 @@ Every function raises `InvalidValueError`; the reader of the row makes a `Reject
 
 import math
 import re
+from collections.abc import Sized
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NoReturn
@@ -29,6 +30,10 @@ def show_cell(value: object) -> str:
     """`value` as text that is safe to print and short."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
         return "a number beyond all measure"
+    if isinstance(value, str | bytes):
+        value = value[: CELL_SHOWN + 1]
+    elif isinstance(value, Sized) and len(value) > CELL_SHOWN:
+        return f"a {type(value).__name__} of {len(value)} values"
     shown = ascii(value)
     return shown if len(shown) <= CELL_SHOWN else f"{shown[:CELL_SHOWN]}..."
 

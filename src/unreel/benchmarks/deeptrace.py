@@ -5,7 +5,6 @@ the original frame and clipped to it; a trace starts at its first frame / frame 
 last frame has been shown. The schema comes from third-party readers, not from the authors.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,9 +14,11 @@ from typing import Final
 from unreel.benchmarks import cells
 from unreel.benchmarks.columns import Binding
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.limits import DOCUMENT_BYTES
 from unreel.benchmarks.records import entry_of, name_of
 from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
+from unreel.core.document import parse_json, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan, to_us
@@ -95,16 +96,14 @@ def load_rows(root: Path) -> list[object]:
     """The rows of `all_data.json`, as they are.
 
     Raises:
-        UnreadableSourceError: the file is absent or not a list in JSON.
+        UnreadableSourceError: the file is absent, too large, or not a list in JSON.
     """
     path = root / TABLE
     try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        remedy = "Name the folder that holds it"
-        raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableSourceError(str(path), f"not JSON: {error}", "Fetch it again") from error
+        where = "Name the folder that holds it"
+        rows = parse_json(read_bytes(path, most=DOCUMENT_BYTES, remedy=where))
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(path), str(error), "Fetch it again") from error
     if not isinstance(rows, list):
         raise UnreadableSourceError(str(path), "not a list of rows", "Fetch it again")
     return rows

@@ -32,7 +32,7 @@ class MediaReport:
     unnamed: tuple[str, ...]
     """Videos that no row names."""
     refused: tuple[Rejected, ...]
-    """Members of archives with a path that leads elsewhere."""
+    """Links, and members of archives that cannot lie where they say."""
     n_junk: int
     """Members that are no media: folders, and what macOS leaves behind."""
 
@@ -44,7 +44,11 @@ def compare_media(root: Path) -> MediaReport:
     refused: list[Rejected] = []
     n_junk = 0
     for folder, archive in FOLDERS.items():
-        found.update(path.relative_to(root).as_posix() for path in walk_videos(root / folder))
+        for video in walk_videos(root, folder):
+            if isinstance(video, Rejected):
+                refused.append(video)
+            else:
+                found.add(video)
         index = _index(root, archive=archive, folder=folder)
         found.update(index.members)
         refused.extend(index.refused)
@@ -118,6 +122,7 @@ class _Index:
 
 def _index(root: Path, *, archive: str, folder: str) -> _Index:
     members: dict[str, ZipInfo] = {}
+    folders: set[str] = set()
     refused: list[Rejected] = []
     n_junk = 0
     parts = find_parts(root, archive)
@@ -128,10 +133,25 @@ def _index(root: Path, *, archive: str, folder: str) -> _Index:
                     n_junk += 1
                     continue
                 try:
-                    members[_place(member.filename, folder)] = member
+                    place = _place(member.filename, folder)
+                    _require_room(place, members, folders)
                 except InvalidValueError as error:
                     refused.append(Rejected(cells.show_cell(member.filename), str(error)))
+                    continue
+                members[place] = member
     return _Index(parts=parts, members=members, refused=tuple(refused), n_junk=n_junk)
+
+
+def _require_room(place: str, members: Mapping[str, ZipInfo], folders: set[str]) -> None:
+    """Refuse a second file in one place, and a file where another member needs a folder."""
+    above = [str(folder) for folder in PurePosixPath(place).parents]
+    if place in members:
+        msg = "the archive has another member of this name. Fetch it again"
+        raise InvalidValueError(msg)
+    if place in folders or any(folder in members for folder in above):
+        msg = "the archive has a file where another member needs a folder. Fetch it again"
+        raise InvalidValueError(msg)
+    folders.update(above)
 
 
 def _place(member: str, folder: str) -> str:

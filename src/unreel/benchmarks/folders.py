@@ -1,18 +1,26 @@
 """Benchmarks that are two folders: `real/` and `generated/<creator>/`."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.limits import FOLDER_DEPTH
 from unreel.benchmarks.records import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.settings import read_settings
 
 REAL: Final = "real"
 GENERATED: Final = "generated"
 VIDEO_SUFFIXES: Final = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".ts", ".gif", ".m4v")
+LINKED: Final = "a symbolic link, which is not followed. Put the file or folder itself there"
+LEADS_OUT: Final = (
+    "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
+)
+_FOLDERS_KEPT: Final = 10_000
 
 
 def read_folders(root: Path) -> Iterator[Row]:
@@ -22,27 +30,109 @@ def read_folders(root: Path) -> Iterator[Row]:
     video directly below `generated/` has an unknown creator. Files of other kinds are passed over.
     """
     for side in (REAL, GENERATED):
-        for path in walk_videos(root / side):
-            relative = path.relative_to(root).as_posix()
+        for found in walk_videos(root, side):
+            if isinstance(found, Rejected):
+                yield found
+                continue
             try:
-                place = cells.location(relative, "path")
+                place = cells.location(found, "path")
             except InvalidValueError as error:
-                yield Rejected(cells.show_cell(relative).strip("'\""), str(error))
+                yield Rejected(cells.show_cell(found).strip("'\""), str(error))
                 continue
             yield Entry(name=place, location=place, origin=_origin(place))
 
 
-def walk_videos(folder: Path) -> Iterator[Path]:
-    """The videos below `folder`, folder by folder and sorted; hidden files are passed over."""
+def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
+    """The videos of `root` or its folder `below`, by their paths from `root`, sorted in each folder.
+
+    Hidden files are passed over. A symbolic link is rejected and never followed: what it leads to
+    belongs to somebody else.
+
+    Raises:
+        UnreadableSourceError: There are more files, or deeper folders, than are taken.
+    """
+    most = read_settings().table_rows
+    for number, found in enumerate(_walk(root, below, 0), start=1):
+        if number > most:
+            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
+            raise UnreadableSourceError(str(root / below), f"more than {most} files", remedy)
+        if found is not None:
+            yield found
+
+
+def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
+    """As `walk_videos`; None for a file that is passed over, because it counts."""
+    folder = root / below
+    if below and folder.is_symlink():
+        yield Rejected(below, LINKED)
+        return
     if not folder.is_dir():
         return
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name == "__MACOSX":
+    if depth > FOLDER_DEPTH:
+        problem = f"more than {FOLDER_DEPTH} folders inside each other"
+        raise UnreadableSourceError(str(root), problem, "Name a folder further down")
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = f"{below}/{entry.name}" if below else entry.name
+        if entry.name.startswith(".") or entry.name == "__MACOSX":
+            yield None
+        elif entry.is_dir():
+            yield from _walk(root, path, depth + 1)
+        elif not path.lower().endswith(VIDEO_SUFFIXES):
+            yield None
+        else:
+            yield Rejected(path, LINKED) if entry.is_symlink() else path
+
+
+def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
+    """`rows`, where an entry whose file lies behind a link that leads out of `root` is rejected."""
+    inside = _Inside(root)
+    for row in rows:
+        if isinstance(row, Rejected):
+            yield row
             continue
-        if path.is_dir():
-            yield from walk_videos(path)
-        elif path.suffix.lower() in VIDEO_SUFFIXES:
-            yield path
+        places = [row.location] if row.cleaned is None else [row.location, row.cleaned]
+        out = next((place for place in places if not inside(place)), None)
+        yield row if out is None else Rejected(row.name, f"{cells.show_cell(out)} is {LEADS_OUT}")
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether `path`, with all links followed, is `root` or lies below it."""
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def own_file(root: Path, name: str) -> Path | None:
+    """The file `name` of the folder `root`; None where there is none.
+
+    Raises:
+        UnreadableSourceError: It is a link that leads out of the folder.
+    """
+    path = root / name
+    if not path.is_file():
+        return None
+    if not is_inside(path, root):
+        problem, remedy = "a symbolic link that leads out of its folder", "Name the table itself"
+        raise UnreadableSourceError(str(path), problem, remedy)
+    return path
+
+
+class _Inside:
+    """Remembers folders that were looked at: a table names the same ones again and again."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._folders: dict[str, bool] = {}
+
+    def __call__(self, place: str) -> bool:
+        if cells.is_url(place):
+            return True
+        folder, _, name = place.rpartition("/")
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) > _FOLDERS_KEPT:
+                self._folders.clear()
+            known = self._folders[folder] = is_inside(self._root / folder, self._root)
+        path = self._root / folder / name
+        return known and (not path.is_symlink() or is_inside(path, self._root))
 
 
 def _origin(place: str) -> Origin:

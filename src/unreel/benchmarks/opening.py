@@ -11,7 +11,7 @@ from unreel.benchmarks import deeptrace, reality
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.folders import GENERATED, REAL, read_folders
+from unreel.benchmarks.folders import GENERATED, REAL, own_file, read_folders, stay_inside
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import distinct
 from unreel.benchmarks.realism import has_scores, read_realism
@@ -100,15 +100,15 @@ def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
     if not path.is_dir():
         return _layouts_of_file(path, mapping)
     found = []
-    if (path / deeptrace.TABLE).is_file():
+    if own_file(path, deeptrace.TABLE):
         found.append(Layout.DEEPTRACE)
-    if (path / reality.TABLE).is_file() and (path / REAL).is_dir():
+    if own_file(path, reality.TABLE) and (path / REAL).is_dir():
         found.append(Layout.REALITY)
     if find_metadata(path):
         found.append(Layout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         found.append(Layout.FOLDERS)
-    manifests = [path / name for name in MANIFESTS if (path / name).is_file()]
+    manifests = [table for name in MANIFESTS if (table := own_file(path, name))]
     found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
     return found
 
@@ -159,13 +159,17 @@ def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
         Layout.LIST: partial(read_list, table, mapping),
         Layout.REALISM: partial(read_realism, table, mapping),
     }
-    return Benchmark(layout, root, readers[layout])
+    return Benchmark(layout, root, partial(_read_inside, readers[layout], root))
+
+
+def _read_inside(read: Callable[[], Iterator[Row]], root: Path) -> Iterator[Row]:
+    return stay_inside(read(), root)
 
 
 def _table(path: Path) -> Path:
     if not path.is_dir():
         return path
-    tables = [path / name for name in MANIFESTS if (path / name).is_file()]
+    tables = [table for name in MANIFESTS if (table := own_file(path, name))]
     if len(tables) == 1:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"

@@ -84,7 +84,10 @@ def _folders_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.iterdir()
-        if path.is_dir() and not path.name.startswith(".") and path.name != "__MACOSX"
+        if path.is_dir()
+        and not path.is_symlink()
+        and not path.name.startswith(".")
+        and path.name != "__MACOSX"
     )
 
 

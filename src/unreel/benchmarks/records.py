@@ -1,17 +1,18 @@
 """One row of a table to one entry, and back."""
 
-import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.columns import Binding
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
+from unreel.benchmarks.limits import NESTED_VALUES
 from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
+from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.span import to_us
@@ -27,9 +28,10 @@ LABELS: Final[Mapping[str, Label]] = {
     "fake_video": Label.GENERATED,
 }
 
-_TRACES: Final = TypeAdapter(tuple[Trace, ...])
-_RATINGS: Final = TypeAdapter(tuple[Rating, ...])
-_VOTES: Final = TypeAdapter(tuple[Vote, ...])
+# The first wrong item is enough: a list of them all takes more memory than the cell.
+_TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
+_RATINGS: Final = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
+_VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
 
 
 def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
@@ -160,11 +162,27 @@ def _nested(row: Cells, binding: Binding, field: str, adapter: TypeAdapter[Any])
     if cells.is_blank(cell):
         return ()
     try:
-        found = json.loads(cell) if isinstance(cell, str) else cell
+        found = parse_json(cell.encode()) if isinstance(cell, str) else cell
+        _require_few(found, NESTED_VALUES)
         return adapter.validate_python(found)
     except (ValidationError, RecursionError, ValueError) as error:
-        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "not JSON"
+        first = "not JSON" if not isinstance(error, InvalidValueError) else str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]["msg"]
         cells.refuse(field, cell, f"{first}. Write what `unreel` itself writes there")
+
+
+def _require_few(value: object, left: int) -> int:
+    """Refuse a nested cell of more than `left` values; how many more it could have had."""
+    if not isinstance(value, Mapping | list):
+        return left
+    left -= len(value)
+    if left < 0:
+        msg = f"more than {NESTED_VALUES} values in one cell"
+        raise InvalidValueError(msg)
+    for one in value.values() if isinstance(value, Mapping) else value:
+        left = _require_few(one, left)
+    return left
 
 
 def _video_path(cell: object) -> object:

@@ -1,30 +1,39 @@
-"""Rows of CSV, JSONL and Parquet files, one at a time: no file is held in memory."""
+"""Rows of CSV, JSONL and Parquet files, one at a time: no file is held in memory.
+
+What a stranger's table may take up is in `unreel.benchmarks.limits`.
+"""
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.core.errors import MissingExtraError, UnreadableSourceError
+from unreel.benchmarks.limits import COLUMNS, ROW_BYTES
+from unreel.benchmarks.parquet import parquet_columns, read_parquet
+from unreel.core.document import parse_json
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.settings import read_settings
 
 TABLE_SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
-BATCH_ROWS: Final = 1024
 
 Cells = Mapping[str, object]
 
 
 def read_table(path: Path) -> Iterator[Cells | Rejected]:
-    """The rows of `path` in order; a damaged row is a `Rejected` named after its number."""
+    """The rows of `path` in order; a damaged row is a `Rejected` named after its number.
+
+    Raises:
+        UnreadableSourceError: It is no table, or has a row or more rows than are taken.
+    """
     match path.suffix.lower():
         case ".csv":
-            return _read_csv(path)
+            return _counted(path, _read_csv(path))
         case ".jsonl":
-            return _read_jsonl(path)
+            return _counted(path, _read_jsonl(path))
         case ".parquet":
-            return _read_parquet(path)
+            return _counted(path, read_parquet(path))
         case _:
             remedy = f"Give one of {', '.join(TABLE_SUFFIXES)}"
             raise UnreadableSourceError(str(path), "not a table", remedy)
@@ -35,46 +44,90 @@ def columns_of(path: Path) -> tuple[str, ...]:
     match path.suffix.lower():
         case ".csv":
             with _open_text(path) as file:
-                return _header(path, file)
+                return _header(path, csv.reader(_Lines(path, file)))
         case ".parquet":
-            return tuple(_parquet_file(path).schema_arrow.names)
+            return parquet_columns(path)
         case _:
             rows = read_table(path)
             return next((tuple(row) for row in rows if not isinstance(row, Rejected)), ())
 
 
-def _read_csv(path: Path) -> Iterator[Cells | Rejected]:
+def _counted(path: Path, rows: Iterable[Cells | Rejected | None]) -> Iterator[Cells | Rejected]:
+    """`rows` without the blank ones, which count all the same."""
+    most = read_settings().table_rows
+    for number, row in enumerate(rows, start=1):
+        if number > most:
+            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
+            raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
+        if row is not None:
+            yield row
+
+
+def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
-        columns = _header(path, file)
-        file.seek(0)
-        reader = csv.reader(file)
-        _next_row(reader)
+        lines = _Lines(path, file)
+        reader = csv.reader(lines)
+        columns = _header(path, reader)
         number = 1
         while True:
+            lines.begin_row()
+            number += 1
             try:
-                cells = _next_row(reader)
+                cells = next(reader, None)
             except csv.Error as error:
-                number += 1
                 yield Rejected(f"row {number}", f"not CSV: {error}. Check the quotes of this row")
                 continue
             if cells is None:
                 return
-            number += 1
             if len(cells) > len(columns):
                 why = f"{len(cells)} cells under {len(columns)} columns. Quote cells with commas"
                 yield Rejected(f"row {number}", why)
-            elif cells:
-                yield dict(zip_longest(columns, cells))
+            else:
+                yield dict(zip_longest(columns, cells)) if cells else None
 
 
-def _read_jsonl(path: Path) -> Iterator[Cells | Rejected]:
+class _Lines:
+    """The lines of a text file, with an end to what one row may take up."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self._path, self._file = path, file
+        self._left = ROW_BYTES
+
+    def begin_row(self) -> None:
+        """A row begins, with all its room."""
+        self._left = ROW_BYTES
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line: str = self._file.readline(self._left + 1)
+        if not line:
+            raise StopIteration
+        self._left -= len(line)
+        if self._left < 0:
+            raise _long_row(self._path)
+        return line
+
+
+def _long_row(path: Path) -> UnreadableSourceError:
+    remedy = "Check its quotes and line ends, or shorten its cells"
+    return UnreadableSourceError(str(path), f"a row of more than {ROW_BYTES} bytes", remedy)
+
+
+def _read_jsonl(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
+        number = 0
+        while line := file.readline(ROW_BYTES + 1):
+            number += 1
+            if len(line) > ROW_BYTES:
+                raise _long_row(path)
             if not line.strip():
+                yield None
                 continue
             try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except (ValueError, RecursionError):
+                row = parse_json(line)
+            except InvalidValueError:
                 why = "not a line of JSON in UTF-8. Write one object on each line"
                 yield Rejected(f"row {number}", why)
                 continue
@@ -84,57 +137,24 @@ def _read_jsonl(path: Path) -> Iterator[Cells | Rejected]:
                 yield Rejected(f"row {number}", "not an object. Write one object on each line")
 
 
-def _read_parquet(path: Path) -> Iterator[Cells | Rejected]:
-    file = _parquet_file(path)
-    columns = [column for field in file.schema_arrow for column in _light_columns(field)]
-    for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-        yield from batch.to_pylist()
-
-
-def _light_columns(field: Any) -> Iterable[str]:
-    """Columns to read of `field`: embedded media is left where it is."""
-    import pyarrow as pa
-
-    kind = field.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return ()
-    if pa.types.is_struct(kind) and {"bytes", "path"} <= {child.name for child in kind.fields}:
-        return (f"{field.name}.path",)
-    return (field.name,)
-
-
-def _parquet_file(path: Path) -> Any:
+def _header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
     try:
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError as error:
-        module = "pyarrow"
-        raise MissingExtraError(module, "eval") from error
-    try:
-        return pq.ParquetFile(path)
-    except (OSError, ValueError) as error:
-        remedy = "Check the path, or write the table again"
-        raise UnreadableSourceError(str(path), f"not a Parquet file: {error}", remedy) from error
-
-
-def _header(path: Path, file: Any) -> tuple[str, ...]:
-    try:
-        columns = tuple(cell.strip() for cell in _next_row(csv.reader(file)) or ())
+        columns = tuple(cell.strip() for cell in next(reader, None) or ())
     except csv.Error as error:
         remedy = "Write the column names in the first row"
         raise UnreadableSourceError(str(path), f"no CSV header: {error}", remedy) from error
     if not any(columns):
         remedy = "Write the column names in the first row"
         raise UnreadableSourceError(str(path), "no header", remedy)
+    if len(columns) > COLUMNS:
+        remedy = "Check that its first row holds the names of columns"
+        raise UnreadableSourceError(str(path), f"more than {COLUMNS} columns", remedy)
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
         raise UnreadableSourceError(
             str(path), f"column {twice!r} occurs twice", "Rename one of them"
         )
     return columns
-
-
-def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
-    return next(reader, None)
 
 
 def _open_text(path: Path) -> Any:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Rejected, Row
+from unreel.benchmarks.folders import own_file
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import Names
 from unreel.benchmarks.records import to_record
@@ -47,13 +48,12 @@ def read_video_folder(root: Path, mapping: Mapping[str, str] | None = None) -> I
 
 def find_metadata(root: Path) -> tuple[Path, ...]:
     """The metadata tables of `root`, or else those of the folders directly below it."""
-    at_root = tuple(root / name for name in METADATA if (root / name).is_file())
+    at_root = tuple(table for name in METADATA if (table := own_file(root, name)))
     if at_root:
         return at_root
-    folders = sorted(path for path in root.iterdir() if path.is_dir())
-    return tuple(
-        folder / name for folder in folders for name in METADATA if (folder / name).is_file()
-    )
+    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
+    found = (own_file(root, f"{folder.name}/{name}") for folder in folders for name in METADATA)
+    return tuple(table for table in found if table)
 
 
 def write_video_folder(

@@ -15,7 +15,9 @@ JSON_VALUES: Final = 4_000_000
 _OPENERS: Final = (b",", b"[", b"{")
 
 
-def read_bytes(path: Path, *, most: int) -> bytes:
+def read_bytes(
+    path: Path, *, most: int, remedy: str = "Check the path and that you may read it"
+) -> bytes:
     """The bytes of the file at `path`.
 
     Raises:
@@ -26,7 +28,6 @@ def read_bytes(path: Path, *, most: int) -> bytes:
             data = file.read(most + 1)
     except (OSError, ValueError) as error:
         words = getattr(error, "strerror", None) or "unreadable"
-        remedy = "Check the path and that you may read it"
         raise UnreadableSourceError(str(path), words, remedy) from error
     if len(data) > most:
         raise too_large(str(path), most)
@@ -45,13 +46,13 @@ def parse_json(data: bytes) -> Any:
         InvalidValueError: It is no JSON, nested too deeply, or made of too many values.
     """
     if sum(map(data.count, _OPENERS)) > JSON_VALUES:
-        msg = f"more than {JSON_VALUES} values in one document. Split it"
+        msg = f"more than {JSON_VALUES} values in one document"
         raise InvalidValueError(msg)
     try:
         return json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        msg = f"not JSON ({words[:200]}). Write it again"
+        msg = f"not JSON: {words[:200]}"
         raise InvalidValueError(msg) from error
 
 
@@ -59,7 +60,7 @@ def parse_object(data: bytes) -> Mapping[str, Any]:
     """The JSON object that `data` holds; anything else is an `InvalidValueError`."""
     found = parse_json(data)
     if not isinstance(found, dict):
-        msg = "not an object in JSON. Write it again"
+        msg = "not an object in JSON"
         raise InvalidValueError(msg)
     return found
 

@@ -37,8 +37,8 @@ class Settings:
     """Stores and hosts that rows of a benchmark may name, with commas between them."""
     fetch_mb: int = 1024
     fetch_seconds: int = 60
-    table_rows: int = 2_000_000
-    """Most rows of one table of a benchmark."""
+    table_rows: int = 1_000_000
+    """Most rows of one table of a benchmark, and most files of one folder."""
     state: str = ""
     """Folder for what must stay on this machine; empty for the user's own."""
 

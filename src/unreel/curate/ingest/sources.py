@@ -11,7 +11,7 @@ from typing import Final
 from unreel.benchmarks.cells import is_url, location
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import VIDEO_SUFFIXES, walk_videos
+from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
 from unreel.benchmarks.names import distinct
 from unreel.benchmarks.opening import Layout, find_layouts, open_benchmark
 from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
@@ -109,11 +109,11 @@ def _on_disk(section: SourceSection, root: Path) -> Iterator[Listed | Rejected]:
     path = root / section.path
     if not path.exists():
         raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
-    for row in _rows_on_disk(path, section):
+    folder = path if path.is_dir() else path.parent
+    for row in stay_inside(_rows_on_disk(path, section), folder):
         if isinstance(row, Rejected):
             yield row
         else:
-            folder = path if path.is_dir() else path.parent
             place = row.location if is_url(row.location) else str(folder / row.location)
             yield Listed(row, place, file_mark(place))
 
@@ -121,8 +121,7 @@ def _on_disk(section: SourceSection, root: Path) -> Iterator[Listed | Rejected]:
 def _rows_on_disk(path: Path, section: SourceSection) -> Iterator[Entry | Rejected]:
     layout = section.layout or _layout_of(path, section)
     if layout == FILES:
-        names = (file.relative_to(path).as_posix() for file in walk_videos(path))
-        return _files(names, section)
+        return _files(walk_videos(path), section)
     if layout == Layout.LIST and path.is_file():
         return _table(path, section)
     if layout == Layout.VIDEO_FOLDER:
@@ -167,8 +166,11 @@ def _table(table: Path, section: SourceSection, *, below: str = "") -> Iterator[
         yield replace(entry, name=name, location=place)
 
 
-def _files(names: Iterable[str], section: SourceSection) -> Iterator[Entry | Rejected]:
+def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[Entry | Rejected]:
     for name in names:
+        if isinstance(name, Rejected):
+            yield name
+            continue
         try:
             place = location(name, "path")
             yield Entry(name=place, location=place, origin=_origin(place, section))

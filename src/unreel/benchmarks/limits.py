@@ -1,0 +1,29 @@
+"""How much of a stranger's table, folder or archive is taken, in one place.
+
+How many rows a table and how many files a folder may have is the setting `UNREEL_TABLE_ROWS`.
+"""
+
+from typing import Final
+
+ROW_BYTES: Final = 4 << 20
+"""One row of a CSV or JSONL file with all its lines."""
+COLUMNS: Final = 10_000
+DOCUMENT_BYTES: Final = 64 << 20
+"""A table that is one JSON document: `all_data.json` of DeepTraceReward has 7,652 rows of about 1 kB."""
+NESTED_VALUES: Final = 100_000
+"""Values in one nested cell: a trace has one box for each frame at most."""
+FOLDER_DEPTH: Final = 32
+"""Folders inside folders."""
+ZIP_DIRECTORY_BYTES: Final = 16 << 20
+"""The list of an archive's members: 46 bytes or more for each."""
+
+PARQUET_FOOTER_BYTES: Final = 16 << 20
+PARQUET_PARTS: Final = 10_000
+"""Columns or row groups."""
+PARQUET_PAGES: Final = 200_000
+PARQUET_PAGE_BYTES: Final = 16 << 20
+"""One page unpacked; writers aim at one MiB."""
+PARQUET_BATCH_BYTES: Final = 64 << 20
+"""What one step of reading may come to, all columns together."""
+PARQUET_NESTED_VALUES: Final = 2_000_000
+"""Values in the nested columns of one row group."""

@@ -1,0 +1,222 @@
+"""Rows of Parquet files that strangers made: looked through before anything is unpacked."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.limits import (
+    COLUMNS,
+    PARQUET_BATCH_BYTES,
+    PARQUET_FOOTER_BYTES,
+    PARQUET_NESTED_VALUES,
+    PARQUET_PAGES,
+    PARQUET_PARTS,
+)
+from unreel.benchmarks.parquet_pages import Page, longest_value, read_pages
+from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
+
+_BATCHES: Final = (1024, 256, 64, 16, 4, 1)
+_FEW_ROWS: Final = 10_000
+_MAGIC: Final = b"PAR1"
+_BUFFER_BYTES: Final = 1 << 20
+_SMALLER: Final = (
+    "Write it again with small row groups and short cells, plain or with a dictionary, or split it"
+)
+
+
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """The columns of the file at `path`."""
+    with _refusing(path):
+        return tuple(_open(path).schema_arrow.names)
+
+
+def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
+    """Its rows in order, without embedded media.
+
+    Raises:
+        UnreadableSourceError: It is no Parquet file, or would take up too much memory.
+    """
+    with _refusing(path), path.open("rb") as raw:
+        file = _open(path)
+        columns = [column for field in file.schema_arrow for column in _light_columns(field)]
+        number = 0
+        for group in range(file.num_row_groups):
+            size = _batch_rows(raw, file, group, columns)
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns):
+                for row in _rows(batch):
+                    number += 1
+                    yield row or Rejected(f"row {number}", "its cells cannot be read. Mend them")
+
+
+def _rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
+    """The rows of `batch`; None for one with text that is no UTF-8, or a date that no calendar has."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError):
+        for place in range(batch.num_rows):
+            try:
+                yield batch.slice(place, 1).to_pylist()[0]
+            except (ValueError, OverflowError):
+                yield None
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    import_pyarrow()
+    import pyarrow as pa
+
+    try:
+        yield
+    except UnreadableSourceError:
+        raise
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(path), str(error), _SMALLER) from error
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
+        remedy = "Check the path, or write the table again"
+        raise UnreadableSourceError(str(path), f"not a Parquet file: {error}", remedy) from error
+
+
+def import_pyarrow() -> None:
+    """Say which extra brings it, where it is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ModuleNotFoundError as error:
+        module = "pyarrow"
+        raise MissingExtraError(module, "eval") from error
+
+
+def _open(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as raw:
+        _require_small_footer(raw)
+    file = pq.ParquetFile(
+        path,
+        buffer_size=_BUFFER_BYTES,
+        thrift_string_size_limit=PARQUET_FOOTER_BYTES,
+        thrift_container_size_limit=PARQUET_PARTS,
+    )
+    if len(file.schema_arrow.names) > COLUMNS:
+        msg = f"more than {COLUMNS} columns"
+        raise InvalidValueError(msg)
+    return file
+
+
+def _require_small_footer(raw: BinaryIO) -> None:
+    size = raw.seek(0, os.SEEK_END)
+    raw.seek(max(0, size - 8))
+    end = raw.read(8)
+    if end[4:] != _MAGIC:
+        msg = "its end is not that of a Parquet file"
+        raise ValueError(msg)
+    if int.from_bytes(end[:4], "little") > PARQUET_FOOTER_BYTES:
+        msg = f"a footer of more than {PARQUET_FOOTER_BYTES} bytes"
+        raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Extent:
+    """What the values of one column of one row group come to, at most."""
+
+    nested: bool
+    n_values: int
+    whole_bytes: int
+    """All of them."""
+    value_bytes: int
+    """The largest that refers to a dictionary."""
+    page_bytes: int
+    """The largest page of plain values."""
+    page_values: int
+    """The fewest values of such a page; the last one does not count."""
+
+    def batch_bytes(self, n_rows: int) -> int:
+        """What `n_rows` rows of it come to."""
+        if self.nested:
+            return self.whole_bytes  # one row may hold all of them
+        pages = n_rows // max(1, self.page_values) + 2
+        return min(self.whole_bytes, n_rows * self.value_bytes + pages * self.page_bytes)
+
+
+def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
+    """How many rows of `group` can be read at once."""
+    extents = list(_extents(raw, file, group, columns))
+    if sum(one.n_values for one in extents if one.nested) > PARQUET_NESTED_VALUES:
+        msg = f"more than {PARQUET_NESTED_VALUES} nested values in one row group"
+        raise InvalidValueError(msg)
+    n_rows = file.metadata.row_group(group).num_rows
+    for size in _BATCHES:
+        if size < _BATCHES[2] and n_rows > _FEW_ROWS:
+            break
+        if sum(one.batch_bytes(size) for one in extents) <= PARQUET_BATCH_BYTES:
+            return size
+    msg = f"a few of its rows would take up more than {PARQUET_BATCH_BYTES} bytes"
+    raise InvalidValueError(msg)
+
+
+def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterator[_Extent]:
+    chunks = file.metadata.row_group(group)
+    n_pages = 0
+    for place in range(chunks.num_columns):
+        chunk, schema = chunks.column(place), file.schema.column(place)
+        path = chunk.path_in_schema
+        if not any(path == column or path.startswith(f"{column}.") for column in columns):
+            continue
+        start = chunk.data_page_offset
+        if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+            start = chunk.dictionary_page_offset
+        pages = []
+        for page in read_pages(raw, start=start, n_bytes=chunk.total_compressed_size):
+            pages.append(page)
+            n_pages += 1
+            if n_pages > PARQUET_PAGES:
+                msg = f"more than {PARQUET_PAGES} pages"
+                raise InvalidValueError(msg)
+        yield _extent(raw, pages, chunk=chunk, schema=schema)
+
+
+def _extent(raw: BinaryIO, pages: list[Page], *, chunk: Any, schema: Any) -> _Extent:
+    referring = [page for page in pages if page.refers]
+    plain = [page for page in pages if not (page.refers or page.is_dictionary)]
+    value_bytes = _fixed_bytes(schema)
+    if value_bytes is None:
+        longest = (
+            longest_value(raw, page, chunk.compression) for page in pages if page.is_dictionary
+        )
+        value_bytes = max(longest, default=0) + 8
+    n_referring = sum(page.n_values for page in referring)
+    return _Extent(
+        nested=schema.max_repetition_level > 0,
+        n_values=sum(page.n_values for page in (*referring, *plain)),
+        whole_bytes=n_referring * value_bytes + sum(page.unpacked_bytes for page in plain),
+        value_bytes=value_bytes,
+        page_bytes=max((page.unpacked_bytes for page in plain), default=0),
+        page_values=min((page.n_values for page in plain[:-1]), default=1024),
+    )
+
+
+def _fixed_bytes(schema: Any) -> int | None:
+    """Bytes of one value; None where they differ from value to value."""
+    match schema.physical_type:
+        case "BYTE_ARRAY":
+            return None
+        case "FIXED_LEN_BYTE_ARRAY":
+            return int(schema.length)
+        case _:
+            return 12
+
+
+def _light_columns(field: Any) -> Iterable[str]:
+    """Columns to read of `field`: embedded media is left where it is."""
+    import pyarrow as pa
+
+    kind = field.type
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(is_kind(kind) for is_kind in binary):
+        return ()
+    if pa.types.is_struct(kind) and {"bytes", "path"} <= {child.name for child in kind.fields}:
+        return (f"{field.name}.path",)
+    return (field.name,)

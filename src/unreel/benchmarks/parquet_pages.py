@@ -1,0 +1,200 @@
+"""What the pages of a Parquet file come to once they are unpacked, from their own headers.
+
+The footer's sizes are claims, and a dictionary lets a few bytes stand for gigabytes: a string of a
+megabyte, named by a million rows, is a file of three kilobytes. The headers of pages are what the
+decoder goes by, so they are read here, and nothing is unpacked but dictionaries.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final
+
+from unreel.benchmarks.limits import PARQUET_PAGE_BYTES
+from unreel.core.errors import InvalidValueError
+
+_HEADER_BYTES: Final = (4 << 10, 1 << 20)
+"""A header with its statistics; the second look is for very long ones."""
+_DEEPEST: Final = 8
+_DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
+_BY_DICTIONARY: Final = frozenset({2, 8})
+_DELTA_STRINGS: Final = 7
+"""Each value repeats the start of the one before: no header tells how long the values become."""
+# Kinds of values in Thrift's compact protocol; a truth value is its kind.
+_TRUTHS: Final = frozenset({1, 2})
+_NUMBERS: Final = frozenset({4, 5, 6})
+_BYTE, _BINARY, _STRUCT = 3, 8, 12
+_SIZES: Final = {1: 0, 2: 0, _BYTE: 1, 7: 8}
+_LISTS: Final = frozenset({9, 10})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page: what its header says."""
+
+    kind: int
+    n_values: int
+    encoding: int
+    unpacked_bytes: int
+    packed_bytes: int
+    at: int
+    """Where in the file its content begins."""
+
+    @property
+    def is_dictionary(self) -> bool:
+        """Whether it holds the values that other pages refer to."""
+        return self.kind == _DICTIONARY
+
+    @property
+    def refers(self) -> bool:
+        """Whether its values are numbers of entries in the dictionary."""
+        return self.encoding in _BY_DICTIONARY and not self.is_dictionary
+
+
+def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[Page]:
+    """The pages of the column chunk at `start`, in order.
+
+    Raises:
+        InvalidValueError: One of them is damaged, too large, or of a kind that cannot be bounded.
+    """
+    at, end = start, start + n_bytes
+    while at < end:
+        page = _read_page(file, at)
+        if page.kind != _INDEX:
+            yield page
+        at = page.at + page.packed_bytes
+
+
+def longest_value(file: BinaryIO, page: Page, codec: str) -> int:
+    """The most bytes that one entry of a dictionary of byte strings has."""
+    import pyarrow as pa
+
+    file.seek(page.at)
+    data = file.read(page.packed_bytes)
+    if codec != "UNCOMPRESSED":
+        name = {"LZ4": "lz4_raw", "LZ4_RAW": "lz4_raw"}.get(codec, codec.lower())
+        try:
+            data = pa.decompress(
+                data, decompressed_size=page.unpacked_bytes, codec=name, asbytes=True
+            )
+        except (pa.ArrowException, OSError, ValueError) as error:
+            msg = f"a damaged dictionary: {error}"
+            raise InvalidValueError(msg) from error
+    longest = at = 0
+    for _ in range(page.n_values):
+        if at + 4 > len(data):
+            break
+        (length,) = struct.unpack_from("<I", data, at)
+        longest = max(longest, length)
+        at += 4 + length
+    return min(longest, page.unpacked_bytes)
+
+
+def _read_page(file: BinaryIO, at: int) -> Page:
+    for most in _HEADER_BYTES:
+        file.seek(at)
+        reader = _Compact(file.read(most))
+        try:
+            header = reader.struct()
+        except IndexError:
+            continue
+        return _page(header, at + reader.at)
+    msg = "a page without an end to its header"
+    raise InvalidValueError(msg)
+
+
+def _page(header: dict[int, Any], at: int) -> Page:
+    kind, unpacked, packed = (header.get(field) for field in (1, 2, 3))
+    details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}.get(kind or 0, 0), {})
+    if kind != _INDEX and not isinstance(details, dict):
+        details = {}
+    encoding = details.get(4 if kind == _DATA_V2 else 2, 0) if kind != _INDEX else 0
+    page = Page(
+        kind=_whole(kind, _DATA_V2),
+        n_values=_whole(details.get(1, 0), 2**31),
+        encoding=_whole(encoding, 255),
+        unpacked_bytes=_whole(unpacked, PARQUET_PAGE_BYTES),
+        packed_bytes=_whole(packed, 2 * PARQUET_PAGE_BYTES),
+        at=at,
+    )
+    if page.encoding == _DELTA_STRINGS:
+        msg = "strings in delta encoding, whose length no page tells"
+        raise InvalidValueError(msg)
+    return page
+
+
+def _whole(value: object, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        msg = f"a page that is damaged or larger than {PARQUET_PAGE_BYTES} bytes"
+        raise InvalidValueError(msg)
+    return value
+
+
+class _Compact:
+    """Thrift's compact protocol, as far as headers of pages go."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """The fields of a struct by number; `IndexError` where the data ends before it."""
+        if depth > _DEEPEST:
+            msg = "a page whose header is nested too deeply"
+            raise InvalidValueError(msg)
+        found: dict[int, Any] = {}
+        field = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            field = field + step if step else self._number()
+            found[field] = self._value(kind, depth)
+        return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case _ if kind in _NUMBERS:
+                return self._number()
+            case _ if kind in _SIZES:
+                self._skip(_SIZES[kind])
+            case _ if kind == _BINARY:
+                self._skip(self._varint())
+            case _ if kind in _LISTS:
+                self._list(depth)
+            case _ if kind == _STRUCT:
+                return self.struct(depth + 1)
+            case _:
+                msg = "a page with a header that no writer writes"
+                raise InvalidValueError(msg)
+        return None
+
+    def _list(self, depth: int) -> None:
+        head = self._byte()
+        count, kind = head >> 4, head & 15
+        if count == 15:  # noqa: PLR2004  the count follows
+            count = self._varint()
+        for _ in range(count):
+            # In lists a truth value has a byte of its own.
+            self._value(_BYTE if kind in _TRUTHS else kind, depth + 1)
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _skip(self, n_bytes: int) -> None:
+        self.at += n_bytes
+        if self.at > len(self._data):
+            raise IndexError
+
+    def _varint(self) -> int:
+        found = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            found |= (byte & 127) << shift
+            if byte < 128:  # noqa: PLR2004  the highest bit says that more follow
+                return found
+        msg = "a page with a number beyond all measure"
+        raise InvalidValueError(msg)
+
+    def _number(self) -> int:
+        found = self._varint()
+        return (found >> 1) ^ -(found & 1)

@@ -1,0 +1,177 @@
+"""What lies behind links is somebody else's: walks do not follow them, tables cannot name it."""
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from unreel.benchmarks.deeptrace_media import compare_media, extract_media
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.folders import walk_videos
+from unreel.benchmarks.limits import FOLDER_DEPTH
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.errors import UnreadableSourceError
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """A folder with a clip that is nobody's business."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    (folder / "secret.mp4").write_bytes(b"secret")
+    (folder / "manifest.csv").write_text("file,label\nsecret.mp4,real\n")
+    return folder
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    folder = tmp_path / "bench"
+    for side in ("real", "generated/Veo"):
+        (folder / side).mkdir(parents=True)
+        (folder / side / "own.mp4").write_bytes(b"own")
+    return folder
+
+
+def _sorted(path: Path) -> tuple[list[str], dict[str, str]]:
+    rows = list(open_benchmark(path))
+    entries = [row.location for row in rows if isinstance(row, Entry)]
+    return entries, {row.name: row.why for row in rows if isinstance(row, Rejected)}
+
+
+def test_two_links_to_the_folder_itself_come_to_an_end(bench: Path) -> None:
+    (bench / "real" / "a").symlink_to(bench)
+    (bench / "real" / "b").symlink_to(bench / "real")
+    entries, rejected = _sorted(bench)
+    assert entries == ["real/own.mp4", "generated/Veo/own.mp4"]
+    assert set(rejected) == {"real/a", "real/b"}
+    assert "not followed" in rejected["real/a"]
+
+
+def test_a_linked_folder_or_file_brings_no_private_clip_in(bench: Path, private: Path) -> None:
+    (bench / "generated" / "Sora").symlink_to(private)
+    (bench / "real" / "stolen.mp4").symlink_to(private / "secret.mp4")
+    (bench / "real" / "gone.mp4").symlink_to(private / "nothing.mp4")
+    entries, rejected = _sorted(bench)
+    assert entries == ["real/own.mp4", "generated/Veo/own.mp4"]
+    assert set(rejected) == {"generated/Sora", "real/stolen.mp4", "real/gone.mp4"}
+
+
+def test_a_side_that_is_a_link_is_rejected(bench: Path, private: Path) -> None:
+    (bench / "real").rename(bench / "was")
+    (bench / "real").symlink_to(private)
+    entries, rejected = _sorted(bench)
+    assert (entries, set(rejected)) == (["generated/Veo/own.mp4"], {"real"})
+
+
+def test_a_folder_that_the_user_names_may_be_a_link_itself(bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "shortcut").symlink_to(bench)
+    assert len(_sorted(tmp_path / "shortcut")[0]) == 2
+
+
+@pytest.mark.parametrize("table", ["manifest.csv", "metadata.csv"])
+def test_a_row_behind_a_link_that_leads_out_is_rejected(
+    table: str, tmp_path: Path, private: Path
+) -> None:
+    bench = tmp_path / "listed"
+    (bench / "clips").mkdir(parents=True)
+    (bench / "clips" / "own.mp4").write_bytes(b"own")
+    (bench / "clips" / "same.mp4").symlink_to("own.mp4")
+    (bench / "clips" / "stolen.mp4").symlink_to(private / "secret.mp4")
+    (bench / "elsewhere").symlink_to(private)
+    (bench / "up").symlink_to("..")
+    names = ["clips/own.mp4", "clips/same.mp4", "clips/stolen.mp4", "elsewhere/secret.mp4"]
+    names += ["up/private/secret.mp4", "absent.mp4", "https://host/a.mp4"]
+    lines = ["file,label,cleaned", *(f"{name},fake," for name in names)]
+    lines.append("b.mp4,fake,elsewhere/secret.mp4")
+    (bench / table).write_text("\n".join(lines))
+    entries, rejected = _sorted(bench)
+    assert entries == [*names[:2], *names[5:]]
+    assert set(rejected) == {*names[2:5], "b.mp4"}
+    assert all("leads out" in why for why in rejected.values())
+
+
+@pytest.mark.parametrize("name", ["manifest.csv", "metadata.csv", "all_data.json"])
+def test_a_table_that_is_a_link_out_of_the_folder_is_refused(
+    name: str, tmp_path: Path, private: Path
+) -> None:
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    (bench / name).symlink_to(private / "manifest.csv")
+    with pytest.raises(UnreadableSourceError, match="leads out of its folder"):
+        open_benchmark(bench)
+
+
+def test_folders_without_end_are_refused(tmp_path: Path) -> None:
+    deep = tmp_path / "/".join(["d"] * (FOLDER_DEPTH + 2))
+    deep.mkdir(parents=True)
+    with pytest.raises(UnreadableSourceError, match="inside each other"):
+        list(walk_videos(tmp_path))
+
+
+def test_more_files_than_are_taken_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNREEL_TABLE_ROWS", "3")
+    for number in range(4):
+        (tmp_path / f"{number}.mp4").touch()
+    with pytest.raises(UnreadableSourceError, match="UNREEL_TABLE_ROWS"):
+        list(walk_videos(tmp_path))
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A DeepTraceReward folder whose archive has members that cannot be what they say."""
+    named = [f"videos/{name}" for name in ("good.mp4", "a", "a/b.mp4", "c/d.mp4", "c", "link.mp4")]
+    named += ["videos/bomb.mp4", "videos/bz.mp4", "videos/twice.mp4"]
+    rows = ", ".join(f'{{"video_path": "{name}"}}' for name in named)
+    (tmp_path / "all_data.json").write_text(f"[{rows}]")
+    with zipfile.ZipFile(tmp_path / "videos.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        for name in ("good.mp4", "a", "a/b.mp4", "c/d.mp4", "c"):
+            made.writestr(name, name)
+        link = zipfile.ZipInfo("link.mp4")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        made.writestr(link, "/etc/hostname")
+        made.writestr("bomb.mp4", bytes(64 << 20))
+        made.writestr("bz.mp4", b"x", zipfile.ZIP_BZIP2)
+        for name in ("/etc/passwd", "../../up.mp4", "C:\\up.mp4"):
+            made.writestr(name, b"x")
+        made.writestr("twice.mp4", b"first")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            made.writestr("twice.mp4", b"second")
+    return tmp_path
+
+
+def test_members_that_clash_lead_out_or_burst_are_refused_one_by_one(
+    archive: Path, tmp_path: Path
+) -> None:
+    report = compare_media(archive)
+    refused = {one.name.strip("'") for one in report.refused}
+    assert {"a/b.mp4", "c", "twice.mp4", "/etc/passwd", "../../up.mp4"} <= refused
+    into = tmp_path / "out"
+    done = list(extract_media(archive, into=into, max_member_bytes=1 << 20))
+    written = {str(path.relative_to(into)) for path in done if isinstance(path, Path)}
+    assert written == {f"videos/{name}" for name in ("good.mp4", "a", "c/d.mp4", "twice.mp4")}
+    assert (into / "videos" / "twice.mp4").read_bytes() == b"first"
+    why = {one.name: one.why for one in done if isinstance(one, Rejected)}
+    assert set(why) == {"videos/link.mp4", "videos/bomb.mp4", "videos/bz.mp4"}
+    assert not list(into.rglob("*.part"))
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(archive: Path, tmp_path: Path) -> None:
+    into = tmp_path / "out"
+    into.mkdir()
+    (into / "videos").write_text("in the way")
+    done = list(extract_media(archive, into=into, locations={"videos/good.mp4"}))
+    assert [type(one) for one in done] == [Rejected]
+
+
+def test_an_archive_with_too_long_a_list_of_members_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "all_data.json").write_text("[]")
+    end = b"PK\5\6" + bytes(4) + b"\xff\xff\xff\xff" + (400 << 20).to_bytes(4, "little") + bytes(6)
+    with (tmp_path / "videos.zip").open("wb") as file:
+        file.truncate(400 << 20)
+        file.seek(400 << 20)
+        file.write(end)
+    with pytest.raises(UnreadableSourceError, match="list of members"):
+        compare_media(tmp_path)

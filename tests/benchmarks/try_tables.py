@@ -1,0 +1,35 @@
+"""Reads a table in a process of its own and tells how that ended, and what it took."""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from unreel.benchmarks.entry import take_census
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.errors import UnreelError
+
+
+def attempt(path: Path) -> str:
+    """How reading the table at `path` ends."""
+    try:
+        census = take_census(open_benchmark(path))
+    except UnreelError as error:
+        return f"refused: {error}"
+    return f"read: {census.n_entries} entries, {census.n_rejected} rejected"
+
+
+def main() -> None:
+    """One line of JSON for each table that was named."""
+    for name in sys.argv[1:]:
+        began_s = time.monotonic()
+        told = {"ended": attempt(Path(name))}
+        seconds = time.monotonic() - began_s
+        mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        sys.stdout.write(json.dumps(told | {"seconds": seconds, "mb": mb}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
