@@ -50,6 +50,20 @@ class Failure:
         return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"
 
 
+def stored_failure(reason: object, detail: object) -> Failure:
+    """The failure that a table holds; a reason that no release knows is told as it is."""
+    words = detail if isinstance(detail, str) else ""
+    try:
+        return Failure(FailureReason(str(reason)), words)
+    except ValueError:
+        return Failure(FailureReason.UNSTATED, f"{str(reason)[:60]!a}: {words}")
+
+
+def damaged_row(what: str) -> Failure:
+    """A stored row that is neither an answer nor a failure: it counts as failed."""
+    return Failure(FailureReason.UNSTATED, f"the stored row is damaged: {what}")
+
+
 _REMEDIES = {
     FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
     FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it.",

@@ -9,26 +9,32 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from unreel.benchmarks.columns import KNOWN
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.document import RECIPE_BYTES, read_toml
+from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
+from unreel.engine.section import (
+    MOST_PARTS,
+    Connections,
+    Count,
+    Deadline,
+    Exact,
+    MaxTokens,
+    Seconds,
+    Section,
+    Seed,
+    Text,
+)
 from unreel.media.normalise import NormalForm
 
 SPLITS: Final = ("train", "val", "test")
 CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)
 
 
-Seconds = Annotated[Fraction, BeforeValidator(lambda value: Fraction(str(value))), Field(ge=0)]
-"""Exact: 0.1 is a tenth."""
-
-
-class Section(BaseModel):
-    """Closed and unchangeable."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Share = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class SourceSection(Section):
@@ -37,20 +43,20 @@ class SourceSection(Section):
     `label`, `creator`, `licence`, `source` and `group` stand in where the source itself is silent.
     """
 
-    path: str
+    path: Text
     """A folder, a table (CSV, JSONL, Parquet) or an `s3://` prefix; relative to the recipe's file."""
-    name: str = ""
+    name: Text = ""
     """Goes before the names of its clips, for sources whose names meet."""
-    layout: str | None = None
+    layout: Text | None = None
     """As in `unreel eval`; found by itself. `files` takes every video below `path`."""
-    columns: dict[str, str] = {}
+    columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     """The column of a field, for a table that has names of its own."""
     label: Label | None = None
-    creator: str = ""
-    licence: str = ""
-    source: str = ""
-    group: str = ""
-    limit: Annotated[int, Field(ge=1)] | None = None
+    creator: Text = ""
+    licence: Text = ""
+    source: Text = ""
+    group: Text = ""
+    limit: Count | None = None
     """The first clips only."""
 
     @model_validator(mode="after")
@@ -89,8 +95,8 @@ class LengthsSection(Section):
 class ScreenSection(Section):
     """`[screen]`: what stays. `screens` names them, each with its settings."""
 
-    screens: dict[str, dict[str, Any]] = {"motion": {}}
-    decisions: str | None = None
+    screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
+    decisions: Text | None = None
     """JSONL of people's decisions, lines of `queue.jsonl`; relative to the recipe's file."""
 
 
@@ -106,11 +112,11 @@ class WatermarkSection(Section):
 class DescribeSection(Section):
     """`[describe]`: a vision model tells the story of each real clip, from 8 frames."""
 
-    model: str
+    model: Text
     """`provider/name` or `provider/name@URL`, as in `unreel eval`."""
-    max_tokens: Annotated[int, Field(ge=1)] = 1024
-    max_connections: Annotated[int, Field(ge=1, le=1024)] = 16
-    deadline_s: Annotated[float, Field(gt=0)] = 180.0
+    max_tokens: MaxTokens = 1024
+    max_connections: Connections = 16
+    deadline_s: Deadline = 180.0
 
 
 class ClusterSection(Section):
@@ -129,7 +135,9 @@ class InjectSection(Section):
 
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Of the real clips."""
-    categories: Annotated[tuple[Category, ...], Field(min_length=1)] = CATEGORIES
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        CATEGORIES
+    )
     strength: Annotated[float, Field(gt=0, le=1)] = 0.7
 
     @model_validator(mode="after")
@@ -145,7 +153,7 @@ class NormaliseSection(Section):
 
     width: int = 1280
     height: int = 720
-    rate: Annotated[Fraction, BeforeValidator(lambda value: Fraction(str(value)))] = Fraction(24)
+    rate: Exact = Fraction(24)
     crf: int = 18
     sound: Literal["dropped", "kept"] = "dropped"
 
@@ -164,14 +172,12 @@ class NormaliseSection(Section):
 class FreezeSection(Section):
     """`[freeze]`: what is published."""
 
-    version: str = "0.1.0"
-    shares: tuple[
-        Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]
-    ] = (8, 1, 1)
+    version: Text = "0.1.0"
+    shares: tuple[Share, Share, Share] = (8, 1, 1)
     """Parts of train, val and test."""
     first_frames: bool = False
     """Publish the first frame of each clip as a picture too."""
-    about: str = ""
+    about: Text = ""
     """A paragraph for the data card."""
 
     @model_validator(mode="after")
@@ -189,9 +195,13 @@ def _listed(value: object) -> object:
 class Recipe(Section):
     """Everything that decides what a curation gives. It is stored with its result."""
 
-    name: str
-    seed: int = 0
-    source: Annotated[tuple[SourceSection, ...], Field(min_length=1), BeforeValidator(_listed)]
+    name: Text
+    seed: Seed = 0
+    source: Annotated[
+        tuple[SourceSection, ...],
+        Field(min_length=1, max_length=MOST_PARTS),
+        BeforeValidator(_listed),
+    ]
     duplicates: DuplicatesSection | None = None
     split: SplitSection | None = None
     crop: CropSection | None = None
@@ -215,23 +225,23 @@ class Recipe(Section):
 
 def read_recipe(file: Path, changes: Sequence[str] = ()) -> Recipe:
     """Defaults below `file` below `changes`, each `section.key=VALUE` with a value in TOML's spelling."""
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnreadableSourceError(str(file), f"no recipe ({error})", "Write TOML") from error
+    values = read_toml(file, "recipe")
     for change in changes:
         _apply(change, values)
     return check_recipe(values)
 
 
-def check_recipe(values: Mapping[str, Any]) -> Recipe:
+def check_recipe(values: object) -> Recipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
+    if not isinstance(values, Mapping):
+        setting, problem = "recipe", "holds no sections"
+        raise InvalidSettingError(setting, problem, "Write keys and sections")
     try:
         return Recipe.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         ours = first.get("ctx", {}).get("error")
-        if isinstance(ours, InvalidSettingError):
+        if isinstance(ours, UnreelError):
             raise ours from error
         setting = ".".join(map(str, first["loc"])) or "recipe"
         remedy = f"Known here: {', '.join(_known_at(first['loc']))}"
@@ -268,6 +278,6 @@ def _apply(change: str, values: dict[str, Any]) -> None:
 
 def _toml_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return tomllib.loads(f"value = {text[:RECIPE_BYTES]}")["value"]
+    except (ValueError, RecursionError):
         return text.strip()  # a plain word needs no quotes on a command line

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.clip import ClipId
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.engine.access import Access, local_copy
@@ -255,6 +257,8 @@ def _rows(table: Table, keys: Sequence[str]) -> Iterator[Row]:
 
 def _finding(row: Row) -> Found | Failure:
     if row["failure_reason"] is not None:
-        return Failure(FailureReason(row["failure_reason"]), row["failure_detail"] or "")
-    found: Found = json.loads(row["found"])
-    return found
+        return stored_failure(row["failure_reason"], row["failure_detail"])
+    try:
+        return parse_object((row["found"] or "").encode())
+    except InvalidValueError as error:
+        return damaged_row(str(error))

@@ -10,6 +10,7 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import DETAIL_CHARACTERS, Row, failed, has_failed
 
+_NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
 _EVERY_TABLE: Final = (
     pa.field("key", pa.string(), nullable=False),
     pa.field("row_version", pa.int16(), nullable=False),
@@ -104,12 +105,32 @@ class TableKind:
             )
             raise InvalidValueError(msg)
 
+    def require(self, schema: Any, source: str) -> None:
+        """Refuse a stored table whose columns are not those of this kind, in any of its versions.
+
+        Raises:
+            UnreadableSourceError: A column is missing or holds something else.
+        """
+        needed = self.schema.names if self.version == 1 else [one.name for one in _EVERY_TABLE]
+        wrong = [name for name in needed if name not in schema.names]
+        wrong += [
+            field.name
+            for field in self.schema
+            if field.name in schema.names and not _fits(field, schema.field(field.name))
+        ]
+        if wrong:
+            problem = (
+                f"no table of {self.name}: its column {wrong[0]} is missing or of another type"
+            )
+            raise UnreadableSourceError(source, problem, _NOT_OURS)
+
     def upgrade(self, row: Row) -> Row:
         """Bring a stored row to this release's version, one step at a time."""
         version = row["row_version"]
-        if version > self.version:
+        if not 1 <= version <= self.version:
             problem = f"a row of version {version}; this release knows {self.version}"
-            raise UnreadableSourceError(self.name, problem, "Upgrade unreel")
+            remedy = "Upgrade unreel" if version > self.version else _NOT_OURS
+            raise UnreadableSourceError(self.name, problem, remedy)
         while version < self.version:
             row = self.upgrades[version](row)
             version += 1
@@ -134,6 +155,11 @@ def _size(row: Row) -> int:
 
 def _spell(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
+
+
+def _fits(known: Any, stored: Any) -> bool:
+    """Whether `stored` holds what `known` does, and no nulls where it must have none."""
+    return bool(stored.type == known.type) and (known.nullable or not stored.nullable)
 
 
 ANSWERS: Final = TableKind(

@@ -9,6 +9,7 @@ from typing import Any, Final
 import obstore.store
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
+from unreel.core.document import too_large
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import relative_name
 from unreel.core.writing import Folder
@@ -143,6 +144,31 @@ class Place:
         # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
         open_store: Any = obstore.store.S3Store.from_url
         return open_store(self.uri, config=config, client_options=client, **retrying)
+
+
+def read_object(place: Place, name: str, *, most: int) -> bytes:
+    """The small object `name` below `place`.
+
+    Raises:
+        FileNotFoundError: There is none.
+        UnreadableSourceError: It is larger than `most` bytes, or its store cannot be read.
+    """
+    source = (place / name).uri
+    if place.is_local:
+        folder, below = place.inside(name)
+        with folder.read(below) as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise too_large(source, most)
+        return data
+    try:
+        found = place.objects().get(name)
+        if found.meta["size"] > most:
+            raise too_large(source, most)
+        return bytes(found.bytes())
+    except BaseError as error:
+        remedy = "Check its address, bucket and keys"
+        raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
 
 
 def require_conditional_puts(place: Place) -> None:

@@ -43,6 +43,9 @@ _FRUGAL: Final = {
 }
 """A scan of all keys reads ahead without bound otherwise."""
 
+_BATCH_BYTES: Final = 256 << 20
+"""A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
+
 _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
@@ -60,6 +63,10 @@ class Held:
     attempt: int
     reason: str | None
     """Why it failed; `None` for an answer."""
+
+
+class _AbsentTableError(UnreadableSourceError):
+    """There is no table, as opposed to one that something else wrote."""
 
 
 class Table:
@@ -102,7 +109,7 @@ class Table:
         wanted = None if columns is None else [*{"key", "row_version", *columns}]
         scan = dataset.scanner(columns=wanted, filter=where, batch_size=1024)
         for batch in scan.to_batches():
-            for row in batch.to_pylist():
+            for row in self._rows_of(batch):
                 whole = self._whole(row)
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
@@ -114,6 +121,19 @@ class Table:
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
         return [self._whole(row) for row in self._look_up(keys, columns=None)]
+
+    def _rows_of(self, batch: Any) -> list[Row]:
+        """The rows of `batch`; cells beyond all measure are refused before they become objects."""
+        if batch.nbytes > _BATCH_BYTES:
+            problem = f"{batch.num_rows} of its rows take up {batch.nbytes} bytes"
+            remedy = "Something else wrote this table: name another, or make it again"
+            raise UnreadableSourceError(self.place.uri, problem, remedy)
+        try:
+            rows: list[Row] = batch.to_pylist()
+        except ValueError as error:
+            problem, remedy = f"a cell cannot be read: {error}", "Make the table again"
+            raise UnreadableSourceError(self.place.uri, problem, remedy) from error
+        return rows
 
     def _whole(self, row: Row) -> Row:
         """The row as this release knows it; one with an id that is none is refused."""
@@ -128,8 +148,7 @@ class Table:
             return []
         quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
         scan = dataset.scanner(columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
-        rows: list[Row] = scan.to_table().to_pylist()
-        return rows
+        return [row for batch in scan.to_batches() for row in self._rows_of(batch)]
 
     def check(self) -> None:
         """Raise when a key is in the table twice."""
@@ -142,7 +161,7 @@ class Table:
         _share_heaps()
         self.place.require_plain()
         try:
-            return lance.dataset(
+            dataset = lance.dataset(
                 self.place.uri,
                 storage_options=self.place.storage_options,
                 index_cache_size_bytes=_CACHE_BYTES,
@@ -150,14 +169,16 @@ class Table:
             )
         except (ValueError, OSError) as error:
             remedy = "Check the path; a run writes it with its first commit"
-            raise UnreadableSourceError(
+            raise _AbsentTableError(
                 self.place.uri, f"no {self.kind.name} table: {error}", remedy
             ) from error
+        self.kind.require(dataset.schema, self.place.uri)
+        return dataset
 
     def _find(self) -> Any:
         try:
             return self.open()
-        except UnreadableSourceError:
+        except _AbsentTableError:
             return None
 
     def _require_unique_keys(self, dataset: Any) -> None:

@@ -6,19 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field, ValidationError
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.core.errors import InvalidSettingError
+from unreel.core.document import RECIPE_BYTES, parse_object
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
-from unreel.engine.place import Place
+from unreel.engine.place import Place, read_object
 from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
+from unreel.engine.section import Section, Text
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.evaluate.asking import ReviewStage, answer_row
@@ -98,8 +102,7 @@ class Run:
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
-        stored = json.loads(self.place.read(RECIPE_FILE))
-        return str(stored["reviewer"])
+        return _stored(self.place).reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,17 +184,49 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     )
 
 
-def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
-    """The run kept at `place`, with the recipe that it was started with."""
-    from obstore.exceptions import BaseError
+class StoredRun(Section):
+    """What a run keeps beside its tables."""
 
+    reviewer: Annotated[Text, Field(min_length=1)]
+    instrument: Text
+    recipe: dict[str, Any]
+
+
+def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
+    """The run kept at `place`, with the recipe that it was started with.
+
+    Raises:
+        InvalidSettingError: There is no run, or its recipe holds what no recipe can.
+        UnreadableSourceError: Its file is damaged, or it was asked with another instrument.
+    """
+    stored = _stored(place)
+    run = Run(place=place, recipe=check_recipe(stored.recipe), access=access, ledgers=ledgers)
+    if stored.instrument != str(run.scope.instrument):
+        problem = (
+            f"asked with {stored.instrument!a}, and this release measures {run.scope.instrument}"
+        )
+        remedy = "Score it with the release that asked, or ask again"
+        raise UnreadableSourceError((place / RECIPE_FILE).uri, problem, remedy)
+    return run
+
+
+def _stored(place: Place) -> StoredRun:
+    source = (place / RECIPE_FILE).uri
+    remedy = "Name a folder that `unreel eval --out` wrote, as it wrote it"
     try:
-        stored = json.loads(place.read(RECIPE_FILE))
-    except (BaseError, OSError, ValueError) as error:
+        return StoredRun.model_validate(
+            parse_object(read_object(place, RECIPE_FILE, most=RECIPE_BYTES))
+        )
+    except FileNotFoundError as error:
         setting, problem = "run", f"{place.uri} holds no run"
-        remedy = "Name a folder that `unreel eval --out` wrote"
         raise InvalidSettingError(setting, problem, remedy) from error
-    return Run(place=place, recipe=check_recipe(stored["recipe"]), access=access, ledgers=ledgers)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        problem = f"no recipe of a run: {where}: {first['msg'].lower()}"
+        raise UnreadableSourceError(source, problem, remedy) from error
+    except InvalidValueError as error:
+        raise UnreadableSourceError(source, str(error), remedy) from error
 
 
 class _LeftOut:
@@ -238,13 +273,13 @@ def _keep_recipe(run: Run, cast: Cast) -> None:
     }
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     try:
-        stored = run.place.read(RECIPE_FILE)
+        read_object(run.place, RECIPE_FILE, most=RECIPE_BYTES)
     except FileNotFoundError:
         run.place.put(RECIPE_FILE, text.encode())
         return
-    before = json.loads(stored)
-    if before["instrument"] != document["instrument"] or before["reviewer"] != cast.name:
-        setting, problem = "out", f"{run.place.uri} holds a run of {before['reviewer']}"
+    before = _stored(run.place)
+    if (before.instrument, before.reviewer) != (document["instrument"], cast.name):
+        setting, problem = "out", f"{run.place.uri} holds a run of {before.reviewer}"
         raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")
     run.place.put(RECIPE_FILE, text.encode())
 

@@ -1,12 +1,13 @@
 """What a stored answer says, read again each time: nobody is asked."""
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.document import parse_object
+from unreel.core.errors import UnreelError
+from unreel.core.failure import Failure, damaged_row, stored_failure
 from unreel.core.verdict import Verdict
 from unreel.evaluate.job import Run
 from unreel.evaluate.questions import Planned, Unaskable
@@ -38,9 +39,15 @@ def planned_with_answers(
 def read_answer(planned: Planned, answer: Mapping[str, Any], *, mode: Mode) -> Verdict | Failure:
     """The verdict in the row that answers `planned`, or the failure that it is."""
     if answer["failure_reason"] is not None:
-        return Failure(FailureReason(answer["failure_reason"]), answer["failure_detail"])
+        return stored_failure(answer["failure_reason"], answer["failure_detail"])
     question = planned.question
-    reading = Reading(mode=mode, prompt=question.condition.prompt, space=_space(planned, answer))
+    if answer["text"] is None:
+        return damaged_row("no text of an answer")
+    try:
+        space = _space(planned, answer)
+    except (UnreelError, LookupError) as error:
+        return damaged_row(f"its notes name no space of boxes ({error})")
+    reading = Reading(mode=mode, prompt=question.condition.prompt, space=space)
     said: Verdict = protocol(question.instrument.protocol).parse(answer["text"], reading)
     return said
 
@@ -49,5 +56,5 @@ def _space(planned: Planned, answer: Mapping[str, Any]) -> BoxSpace | None:
     if planned.question.instrument.protocol != "trace":
         return None
     video = planned.clips[0].facts.video
-    declared = json.loads(answer["notes"])["box_space"]
+    declared = str(parse_object((answer["notes"] or "").encode())["box_space"])
     return declare_space(declared, width=video.width, height=video.height)

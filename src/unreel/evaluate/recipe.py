@@ -1,14 +1,11 @@
 """What a run asks and how: defaults, then a TOML file, then flags; unknown keys are refused."""
 
-import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -16,8 +13,19 @@ from pydantic import (
     model_validator,
 )
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.question import Condition
+from unreel.engine.section import (
+    MOST_PARTS,
+    Connections,
+    Count,
+    Deadline,
+    MaxTokens,
+    Section,
+    Seed,
+    Text,
+)
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol, protocol
 from unreel.reviewers.families import Switch, family_of, switch_thinking
@@ -29,20 +37,14 @@ OFFLINE: Final = tuple(name for name in REVIEWERS.names() if name != "endpoint")
 """Reviewers that need no server."""
 
 
-class Section(BaseModel):
-    """Closed and unchangeable."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class ConditionSection(Section):
     """`[[condition]]`: how questions are put. A run may carry several."""
 
-    sampling: str = "uniform-8"
+    sampling: Text = "uniform-8"
     audio: Literal["off", "on"] = "off"
     watermark: Literal["kept", "removed"] = "kept"
     thinking: Literal["default", "off", "on"] = "default"
-    prompt: str = PAPER
+    prompt: Text = PAPER
 
     def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
         """The same with the sampling plan's one spelling, and a prompt that suits `thinking`.
@@ -66,28 +68,30 @@ class ConditionSection(Section):
 class Recipe(Section):
     """Everything that decides a run's rows. It is stored with the run."""
 
-    benchmark: str
-    layout: str | None = None
-    mapping: dict[str, str] = {}
-    split: str | None = None
-    limit: Annotated[int, Field(ge=1)] | None = None
+    benchmark: Text
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    split: Text | None = None
+    limit: Count | None = None
     """Ask about the first clips only."""
     protocol: Literal["trace", "realism", "reality", "preference"]
-    model: str
+    model: Text
     """`provider/name`, `provider/name@URL`, or a floor: see `unreel.reviewers.roster`."""
-    condition: Annotated[tuple[ConditionSection, ...], Field(min_length=1)] = (ConditionSection(),)
-    recorded: str | None = None
+    condition: Annotated[
+        tuple[ConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
+    ] = (ConditionSection(),)
+    recorded: Text | None = None
     """The answers that the model `recorded` replays."""
-    max_tokens: Annotated[int, Field(ge=1)] = 2048
+    max_tokens: MaxTokens = 2048
     show: Literal["frames", "clip"] = "frames"
-    family: str | None = None
-    deadline_s: Annotated[float, Field(gt=0)] = 120.0
-    max_connections: Annotated[int, Field(ge=1, le=1024)] = 16
-    max_requests: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[Decimal, Field(gt=0)] | None = None
-    prices: str | None = None
+    family: Text | None = None
+    deadline_s: Deadline = 120.0
+    max_connections: Connections = 16
+    max_requests: Count | None = None
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9)] | None = None
+    prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
-    seed: int = 0
+    seed: Seed = 0
 
     @field_validator("model")
     @classmethod
@@ -151,13 +155,16 @@ def _thinking_problem(recipe: Recipe, thinking: Switch, *, asked: bool) -> str |
 
 def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> Recipe:
     """Defaults below `file` below `flags`; a flag that is None was not given."""
-    given = {} if file is None else _read(file)
+    given = {} if file is None else read_toml(file, "recipe")
     merged = given | {name: value for name, value in flags.items() if value is not None}
     return check_recipe(merged)
 
 
-def check_recipe(values: Mapping[str, Any]) -> Recipe:
+def check_recipe(values: object) -> Recipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
+    if not isinstance(values, Mapping):
+        setting, problem = "recipe", "holds no sections"
+        raise InvalidSettingError(setting, problem, "Write keys and sections")
     try:
         return Recipe.model_validate(dict(values))
     except ValidationError as error:
@@ -179,10 +186,3 @@ def _explain(kind: str, words: str, setting: str) -> tuple[str, str]:
         section = ConditionSection if setting.startswith("condition.") else Recipe
         return "no such setting", f"Use one of: {', '.join(section.model_fields)}"
     return words[:1].lower() + words[1:], "Give a value that it takes"
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnreadableSourceError(str(file), f"no recipe ({error})", "Write TOML") from error

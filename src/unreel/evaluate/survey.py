@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.facts import ClipFacts
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.core.question import Condition
@@ -119,7 +119,10 @@ def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> Surv
     if row is None:
         return Failure(FailureReason.NOT_A_FILE, "the file changed while the benchmark was read")
     if row["failure_reason"] is not None:
-        return Failure(FailureReason(row["failure_reason"]), row["failure_detail"])
-    facts = FACTS.validate_json(row["facts"])
+        return stored_failure(row["failure_reason"], row["failure_detail"])
+    try:
+        facts = FACTS.validate_json(row["facts"] or "")
+    except ValidationError:
+        return damaged_row("no facts of a clip")
     clip = read_clip_id(row["clip"], source)
     return SurveyedClip(id=clip, location=location, facts=facts)

@@ -1,7 +1,6 @@
 """A run as a page needs it: every question with its truth, its answer and what was read in it."""
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,8 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.answer import Reply
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest_id
@@ -225,8 +226,10 @@ class _SilentJudge:
 def notes_of(item: Item) -> Mapping[str, Any]:
     """What was noted beside the answer: the space of boxes and the frames that were shown."""
     text = item.stored.get("notes")
-    found: Mapping[str, Any] = json.loads(text) if text else {}
-    return found
+    try:
+        return parse_object(text.encode()) if text else {}
+    except InvalidValueError:
+        return {}  # a damaged row: its answer is told as one
 
 
 def shared_boards(entrants: Sequence[Entrant]) -> list[list[Entrant]]:

@@ -1,7 +1,6 @@
 """How much may be asked and spent: counted before a request is sent, settled after its answer."""
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Usage
+from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 
@@ -39,10 +39,7 @@ class Price:
 
 def read_prices(path: Path) -> Mapping[str, Price]:
     """Prices by model name (`provider/name`) from a TOML file; unknown words in it are refused."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except (OSError, ValueError) as error:
-        raise UnreadableSourceError(str(path), f"no price table ({error})", _FORM) from error
+    content = read_toml(path, "price table", parse_float=Decimal)
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
         raise UnreadableSourceError(str(path), "no price table", _FORM)

@@ -1,6 +1,6 @@
 """Answers given before, replayed: for demonstrations, tests and re-runs without a server."""
 
-import json
+import itertools
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.answer import Reply, Usage
+from unreel.core.document import parse_object
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 
+LINE_BYTES: Final = 4 << 20
+_LARGEST: Final = 10**12
 _FORM: Final = (
     'Write one object per line: {"question": KEY} or {"clip": NAME}, with "text", or with '
     '"failure" and "detail"; "protocol" beside a clip says which instrument was answered'
@@ -93,7 +96,7 @@ class Recording:
     def _read_at(self, offset: int) -> tuple[str, Reply | Failure]:
         with self.path.open("rb") as file:
             file.seek(offset)
-            return _read_line(json.loads(file.readline()))
+            return _read_line(parse_object(file.readline(LINE_BYTES)))
 
 
 def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
@@ -117,10 +120,16 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
     """Where each line begins, and its handle; every line is read once, so that errors come early."""
     offset = 0
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number in itertools.count(1):
+            line = lines.readline(LINE_BYTES)
+            if not line:
+                return
+            if len(line) == LINE_BYTES and not line.endswith(b"\n"):
+                problem = f"line {number} is longer than {LINE_BYTES} bytes"
+                raise UnreadableSourceError(str(path), problem, _FORM)
             if line.strip():
                 try:
-                    yield offset, _read_line(json.loads(line))[0]
+                    yield offset, _read_line(parse_object(line))[0]
                 except (ValueError, LookupError, TypeError) as error:
                     problem = f"line {number} holds no recorded answer ({error})"
                     raise UnreadableSourceError(str(path), problem, _FORM) from error
@@ -150,6 +159,7 @@ def _mark(handle: str) -> int:
 
 def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
     handle = str(row["question"] if "question" in row else row["clip"])
+    handle.encode()
     if "question" not in row and "protocol" in row:
         handle = _of_protocol(handle, str(row["protocol"]))
     if "failure" in row:
@@ -157,9 +167,19 @@ def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
     usage = None
     if "input_tokens" in row:
         usage = Usage(
-            input_tokens=int(row["input_tokens"]), output_tokens=int(row["output_tokens"])
+            input_tokens=_count(row["input_tokens"]), output_tokens=_count(row["output_tokens"])
         )
     if not isinstance(row["text"], str):
         msg = "its text is no string"
         raise TypeError(msg)
-    return handle, Reply(text=row["text"], latency_us=row.get("latency_us"), usage=usage)
+    row["text"].encode()  # half of a surrogate pair is no text
+    latency = row.get("latency_us")
+    latency_us = None if latency is None else _count(latency)
+    return handle, Reply(text=row["text"], latency_us=latency_us, usage=usage)
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= _LARGEST:
+        msg = "a count that is no whole number, or beyond all measure"
+        raise ValueError(msg)
+    return value

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId, Origin
+from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair, Rating
 from unreel.core.names import read_clip_id
@@ -160,10 +161,10 @@ def load_recipe(folder: Path) -> SavedRecipe:
     """The recipe of an exported folder; an export of another version of the instrument is refused."""
     path = folder / RECIPE_FILE
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = parse_object(read_bytes(path, most=RECIPE_BYTES))
         recipe = TypeAdapter(Recipe).validate_python(saved["recipe"])
         written, media = saved["instrument"], Path(saved["media"])
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         problem = f"no recipe of an export ({type(error).__name__})"
         raise UnreadableSourceError(str(path), problem, "Export the benchmark again") from error
     current = str(recipe.instrument.instrument)

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from obstore.exceptions import BaseError
+from pydantic import TypeAdapter, ValidationError
 
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.engine.place import Place
 
@@ -18,6 +21,9 @@ class StoredObject:
     path: str
     size_bytes: int
     tag: str
+
+
+_OBJECT: Final = TypeAdapter(StoredObject)
 
 
 def list_once(prefix: Place, *, keep_in: Place) -> Iterator[StoredObject]:
@@ -35,8 +41,17 @@ def list_once(prefix: Place, *, keep_in: Place) -> Iterator[StoredObject]:
         found = sorted(_list(prefix), key=lambda one: one.path)
         text = b"".join(json.dumps(asdict(one)).encode() + b"\n" for one in found)
         keep_in.put(name, text)
-    for line in text.splitlines():
-        yield StoredObject(**json.loads(line))
+    for line in text.split(b"\n"):
+        if line:
+            yield _read_line(line, source=(keep_in / name).uri)
+
+
+def _read_line(line: bytes, *, source: str) -> StoredObject:
+    try:
+        return _OBJECT.validate_python(parse_object(line))
+    except (InvalidValueError, ValidationError) as error:
+        problem, remedy = "no listing of a store", "Take it away: the store is listed again"
+        raise UnreadableSourceError(source, problem, remedy) from error
 
 
 def _list(prefix: Place) -> Iterator[StoredObject]:

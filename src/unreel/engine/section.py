@@ -1,0 +1,42 @@
+"""What sections of recipes have in common: closed, unchangeable, and every field with an end to it."""
+
+from fractions import Fraction
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+LONGEST_TEXT: Final = 4096
+MOST_PARTS: Final = 256
+"""Conditions, sources, columns: people write them down one by one."""
+_LONGEST_NUMBER: Final = 40
+_LARGEST: Final = 10**12
+
+
+class Section(BaseModel):
+    """Closed and unchangeable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _exact(value: object) -> Fraction:
+    """A number as it is written: 0.1 is a tenth, 30000/1001 stays what it is."""
+    text = str(value) if isinstance(value, int | float | str | Fraction) else ""
+    # An exponent would let a few letters stand for a number of a gigabyte.
+    if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():
+        msg = "is no plain number"
+        raise ValueError(msg)
+    try:
+        return Fraction(text)
+    except ZeroDivisionError as error:
+        msg = "divides by zero"
+        raise ValueError(msg) from error
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Count = Annotated[int, Field(ge=1, le=_LARGEST)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+MaxTokens = Annotated[int, Field(ge=1, le=10_000_000)]
+Connections = Annotated[int, Field(ge=1, le=1024)]
+Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Exact = Annotated[Fraction, BeforeValidator(_exact)]
+Seconds = Annotated[Exact, Field(ge=0, le=_LARGEST)]
