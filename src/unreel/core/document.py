@@ -12,6 +12,8 @@ RECIPE_BYTES: Final = 256 << 10
 """Recipes and tables of prices: people write them by hand."""
 JSON_VALUES: Final = 4_000_000
 """A list of nothing but `[]` takes twenty times its bytes once it is parsed."""
+_MOST_DOTS: Final = 200
+"""The parser takes minutes over a key of a hundred thousand parts."""
 _OPENERS: Final = (b",", b"[", b"{")
 
 
@@ -72,6 +74,9 @@ def read_toml(path: Path, what: str, *, parse_float: Any = float) -> dict[str, A
         UnreadableSourceError: It cannot be read, is too large, or is no TOML.
     """
     data = read_bytes(path, most=RECIPE_BYTES)
+    if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):
+        problem = f"no {what} (a key of more than {_MOST_DOTS} parts)"
+        raise UnreadableSourceError(str(path), problem, "Write shorter keys or lines")
     try:
         return tomllib.loads(data.decode(), parse_float=parse_float)
     except (ValueError, RecursionError) as error:

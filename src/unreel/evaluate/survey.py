@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FACTS: Final = TypeAdapter(ClipFacts)
 _LOOK: Final = 512
+_FACTS_LENGTH: Final = 1 << 20
+"""Characters; the facts of a clip with many tracks have a few thousand."""
 
 
 class SurveyStage(Stage):
@@ -120,6 +122,8 @@ def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> Surv
         return Failure(FailureReason.NOT_A_FILE, "the file changed while the benchmark was read")
     if row["failure_reason"] is not None:
         return stored_failure(row["failure_reason"], row["failure_detail"])
+    if len(row["facts"] or "") > _FACTS_LENGTH:
+        return damaged_row("facts of a clip beyond all measure")
     try:
         facts = FACTS.validate_json(row["facts"] or "")
     except ValidationError:
