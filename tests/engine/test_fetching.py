@@ -23,7 +23,8 @@ from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access, local_copy
-from unreel.engine.fetching import Reach, fetch
+from unreel.engine.fetching import Reach
+from unreel.engine.fetching import fetch as fetch_into
 from unreel.engine.naming import read_places
 
 MB = 1 << 20
@@ -149,10 +150,15 @@ def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> Reach:
     return Reach(named=named, max_bytes=max_bytes, seconds=seconds)
 
 
+def fetch(location: str, copy: Path, *, reach: Reach, storage: dict[str, str]) -> None:
+    with copy.open("wb") as file:
+        fetch_into(location, file, reach=reach, storage=storage)
+
+
 def _refused(location: str, tmp_path: Path, reach: Reach, **storage: str) -> Any:
     with pytest.raises(MediaError) as caught:
         fetch(location, tmp_path / "copy", reach=reach, storage=storage)
-    assert not (tmp_path / "copy").exists()
+    assert (tmp_path / "copy").stat().st_size <= reach.max_bytes
     return caught.value.failure
 
 

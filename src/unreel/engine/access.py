@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from unreel.core.identity import digest
@@ -61,7 +61,6 @@ def local_copy(location: str, access: Access) -> Iterator[Path]:
         return
     from unreel.engine.fetching import fetch
 
-    with TemporaryDirectory(prefix="unreel-") as folder:
-        copy = Path(folder) / "clip"
-        fetch(location, copy, reach=access.reach, storage=access.storage)
-        yield copy
+    with NamedTemporaryFile(prefix="unreel-") as copy:
+        fetch(location, copy.file, reach=access.reach, storage=access.storage)
+        yield Path(copy.name)

@@ -9,13 +9,11 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import Folder
 from unreel.engine.naming import peers_of, require_named
 
 _PIECE_BYTES: Final = 1 << 20
@@ -35,8 +33,8 @@ class Reach:
     seconds: float
 
 
-def fetch(location: str, into: Path, *, reach: Reach, storage: Mapping[str, str]) -> None:
-    """Copy what lies at `location` to the file `into`; what fails leaves none.
+def fetch(location: str, into: IO[bytes], *, reach: Reach, storage: Mapping[str, str]) -> None:
+    """Copy what lies at `location` into an open file, which the caller throws away where that fails.
 
     Raises:
         MediaError: Nobody named the place, there is no such file, or it is too large or too slow.
@@ -44,15 +42,14 @@ def fetch(location: str, into: Path, *, reach: Reach, storage: Mapping[str, str]
     until_s = time.monotonic() + reach.seconds
     try:
         require_named(location, reach.named)
-        with (
-            Folder(into.parent).create(into.name) as file,
-            closing(_pieces(location, reach, storage)) as pieces,
-        ):
-            _keep(pieces, file, reach)
-            if time.monotonic() > until_s:
-                raise TimeoutError  # a line that was cut looks like an end
+        with closing(_pieces(location, reach, storage)) as pieces:
+            _keep(pieces, into, reach)
+        into.flush()
+        if time.monotonic() > until_s:
+            raise TimeoutError  # a line that was cut looks like an end
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
-        raise _explain(error, location, late=time.monotonic() > until_s, reach=reach) from error
+        late = time.monotonic() > until_s
+        raise _explain(error, location, late=late, reach=reach) from error
 
 
 def _keep(pieces: Iterable[Any], file: IO[bytes], reach: Reach) -> None:

@@ -87,17 +87,30 @@ class Place:
         else:
             folder.write(below, data)
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, *, most: int | None = None) -> bytes:
         """The bytes under `name`.
 
         Raises:
             FileNotFoundError: There are none.
+            UnreadableSourceError: There are more than `most`, or the store cannot be read.
         """
-        if not self.is_local:
-            return bytes(self.objects().get(name).bytes())
-        folder, below = self.inside(name)
-        with folder.read(below) as file:
-            return file.read()
+        source = f"{self.uri.rstrip('/')}/{name}"
+        if self.is_local:
+            folder, below = self.inside(name)
+            with folder.read(below) as file:
+                data = file.read() if most is None else file.read(most + 1)
+        else:
+            try:
+                found = self.objects().get(name)
+                if most is not None and found.meta["size"] > most:
+                    raise too_large(source, most)
+                data = bytes(found.bytes())
+            except BaseError as error:
+                remedy = "Check its address, bucket and keys"
+                raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
+        if most is not None and len(data) > most:
+            raise too_large(source, most)
+        return data
 
     def names(self) -> list[str]:
         """The names of all that lies below; a link is one of them, what it leads to is not."""
@@ -144,31 +157,6 @@ class Place:
         # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
         open_store: Any = obstore.store.S3Store.from_url
         return open_store(self.uri, config=config, client_options=client, **retrying)
-
-
-def read_object(place: Place, name: str, *, most: int) -> bytes:
-    """The small object `name` below `place`.
-
-    Raises:
-        FileNotFoundError: There is none.
-        UnreadableSourceError: It is larger than `most` bytes, or its store cannot be read.
-    """
-    source = (place / name).uri
-    if place.is_local:
-        folder, below = place.inside(name)
-        with folder.read(below) as file:
-            data = file.read(most + 1)
-        if len(data) > most:
-            raise too_large(source, most)
-        return data
-    try:
-        found = place.objects().get(name)
-        if found.meta["size"] > most:
-            raise too_large(source, most)
-        return bytes(found.bytes())
-    except BaseError as error:
-        remedy = "Check its address, bucket and keys"
-        raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
 
 
 def require_conditional_puts(place: Place) -> None:

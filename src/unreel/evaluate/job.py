@@ -19,7 +19,7 @@ from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
-from unreel.engine.place import Place, read_object
+from unreel.engine.place import Place
 from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.section import Section, Text
@@ -214,10 +214,10 @@ def _stored(place: Place) -> StoredRun:
     source = (place / RECIPE_FILE).uri
     remedy = "Name a folder that `unreel eval --out` wrote, as it wrote it"
     try:
-        return StoredRun.model_validate(
-            parse_object(read_object(place, RECIPE_FILE, most=RECIPE_BYTES))
-        )
-    except FileNotFoundError as error:
+        return StoredRun.model_validate(parse_object(place.read(RECIPE_FILE, most=RECIPE_BYTES)))
+    except UnreadableSourceError:
+        raise
+    except OSError as error:
         setting, problem = "run", f"{place.uri} holds no run"
         raise InvalidSettingError(setting, problem, remedy) from error
     except ValidationError as error:
@@ -273,7 +273,7 @@ def _keep_recipe(run: Run, cast: Cast) -> None:
     }
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     try:
-        read_object(run.place, RECIPE_FILE, most=RECIPE_BYTES)
+        run.place.read(RECIPE_FILE, most=RECIPE_BYTES)
     except FileNotFoundError:
         run.place.put(RECIPE_FILE, text.encode())
         return

@@ -26,6 +26,7 @@ from unreel.core.errors import (
 )
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
+from unreel.core.writing import Folder
 from unreel.curate.ingest.listing import StoredObject, list_once
 from unreel.curate.recipe import SourceSection
 from unreel.engine.access import Access, file_mark
@@ -265,10 +266,11 @@ def _copy(table: str, access: Access) -> Iterator[Path]:
     """The table of a source that the recipe names, as a file for as long as it is read."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
-        copy = Path(folder) / table.rpartition("/")[2]
+        name = f"table{PurePosixPath(table).suffix.lower()}"
         try:
-            fetch(table, copy, reach=named.reach, storage=named.storage)
+            with Folder(Path(folder)).create(name) as file:
+                fetch(table, file, reach=named.reach, storage=named.storage)
         except MediaError as error:
             remedy = "Check its address and keys"
             raise UnreadableSourceError(table, error.failure.detail, remedy) from error
-        yield copy
+        yield Path(folder) / name
