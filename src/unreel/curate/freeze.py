@@ -27,10 +27,11 @@ RECIPE: Final = "recipe.json"
 AUDIT: Final = "audit.json"
 _TOP: Final = (CARD, RECIPE, AUDIT, CHECKSUMS)
 _WRITTEN: Final = re.compile(
-    rf"(?:.*/)?{re.escape(PART)}[0-9a-f]+|{'|'.join(map(re.escape, _TOP))}|(?:{'|'.join(SPLITS)})/"
-    rf"(?:{re.escape(METADATA)}|(?:media|first_frames)/[0-9a-f]{{2}}/[0-9a-f]{{64}}(?:\.[a-z0-9]+)?)"
+    rf"{'|'.join(map(re.escape, _TOP))}|{re.escape(PART)}[0-9a-f]+|(?:{'|'.join(SPLITS)})/.+",
+    re.DOTALL,
 )
-"""The names that a freeze gives, and those of files that were not whole when it was killed."""
+"""What belongs to a freeze: its files, those that were not whole when it was killed, and the folders
+of its splits with all that is in them, because whoever loads the benchmark loads them whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +176,8 @@ def _files(pieces: Sequence[Piece], splits: Mapping[str, str]) -> dict[str, Made
 def _clear(target: Place, *, keep: Mapping[str, MadeFile]) -> None:
     """Take away what an earlier freeze left and this one does not hold, tables and checksums first.
 
-    What no freeze ever writes is somebody's own and stays, but for links: whoever publishes the folder
-    would publish what they lead to.
+    What does not belong to a freeze is somebody's own and stays, but for links: whoever publishes the
+    folder would publish what they lead to.
     """
     target.require_plain(whole=True)
     gone = [name for name in target.names() if name not in keep and _WRITTEN.fullmatch(name)]

@@ -10,7 +10,7 @@ from typing import IO, Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.answer import Reply, Usage
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
 from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -290,14 +290,14 @@ def _read_cache(path: Path) -> Iterator[tuple[str, Ruling]]:
                 yield read.key, read.ruling
     except FileNotFoundError:
         return
-    except OSError as error:
+    except (OSError, UnsafeTargetError) as error:
         raise _unusable(path, error) from error
 
 
 def _open_cache(path: Path) -> IO[bytes]:
     try:
         file = Folder(path.parent).append(path.name)
-    except OSError as error:
+    except (OSError, UnsafeTargetError) as error:
         raise _unusable(path, error) from error
     file.write(b"\n")  # a kill may have cut the last line: the next one must not be glued to it
     return file
@@ -309,6 +309,6 @@ def _append(file: IO[bytes], key: str, ruling: Ruling) -> None:
     file.flush()
 
 
-def _unusable(path: Path, error: OSError) -> UnreadableSourceError:
+def _unusable(path: Path, error: Exception) -> UnreadableSourceError:
     remedy = "Name a file that you may read and write, or one that is not there yet"
     return UnreadableSourceError(str(path), f"no cache of rulings ({error})", remedy)
