@@ -13,7 +13,12 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from evaluate.tamperings import tamperings
-from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.errors import (
+    InvalidSettingError,
+    UnknownNameError,
+    UnreadableSourceError,
+    UnsafeTargetError,
+)
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
 from unreel.engine.place import Place
@@ -89,7 +94,7 @@ def test_a_run_of_another_version_of_the_instrument_is_refused(run: Any) -> None
 def test_a_recipe_that_is_no_file_is_not_waited_for(run: Any) -> None:
     (run.place.path / "recipe.json").unlink()
     os.mkfifo(run.place.path / "recipe.json")
-    with pytest.raises(InvalidSettingError, match="holds no run"):
+    with pytest.raises(UnsafeTargetError, match="no regular file"):
         _reopen(run.place.path)
 
 
