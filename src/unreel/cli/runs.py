@@ -1,26 +1,50 @@
-"""`unreel runs`: what was asked, and how far each run is."""
+"""`unreel runs`: what was asked, how far each run is, whether it is whole, and a mended copy of it."""
 
+import sys
 from pathlib import Path
 from typing import Final
 
 import click
 
 from unreel.cli.output import json_option, print_json, print_table, say
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_settings
 
 _WHERE: Final = "unreel.evaluate.whereabouts"
+_JOB: Final = "unreel.cli.runs_job"
 
 
-@click.command()
+class _ListsByDefault(click.Group):
+    """A group whose first command is meant where none is named: `unreel runs FOLDER`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = args[0] if args else ""
+        if first not in {*self.commands, *self.get_help_option_names(ctx)}:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[FOLDER] [--json]")
+        formatter.write_usage(ctx.command_path, "list|check|repair ...")
+
+
+@click.group(cls=_ListsByDefault)
+def runs() -> None:
+    """List the runs in a folder, check that one is whole, or mend a copy of it.
+
+    Without a command, the runs below FOLDER are listed: `unreel runs` means `unreel runs list runs`.
+    """
+
+
+@runs.command("list", short_help="List runs: how many answers, how many failures.")
 @click.argument("folder", default="runs")
 @json_option
-def runs(*, folder: str, as_json: bool) -> None:
+def list_(*, folder: str, as_json: bool) -> None:
     """List the runs below FOLDER, a folder or s3://bucket/prefix (`runs` by default).
 
     Each line tells who answered which instrument about which benchmark, and how many answers and
-    failures there are.
+    failures there are. Ends with status 1 when a run cannot be read.
     """
     if "://" not in folder and not Path(folder).is_dir():
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
@@ -28,22 +52,55 @@ def runs(*, folder: str, as_json: bool) -> None:
     find_runs = Lazy(f"{_WHERE}:find_runs", "eval").load()
     settings = read_settings()
     rows = [_row(name, settings) for name in find_runs(folder, settings)]
+    unreadable = [row for row in rows if row["problem"]]
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(tuple(rows[0]), rows)
+        print_table([name for name in rows[0] if name != "problem"], rows)
+        for row in unreadable:
+            say(f"{row['run']}: {row['problem']}")
     else:
         say(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")
+    sys.exit(1 if unreadable else 0)
 
 
 def _row(name: str, settings: Settings) -> dict[str, object]:
-    run = Lazy(f"{_WHERE}:open_named_run", "eval").load()(name, settings)
-    failures = run.answers.failures()
-    return {
-        "run": name,
-        "reviewer": run.reviewer_name(),
-        "instrument": str(run.scope.instrument),
-        "benchmark": run.recipe.benchmark,
-        "answered": run.answers.count("failure_reason IS NULL"),
-        "failed": sum(failures.values()),
-    }
+    row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
+    row |= {"answered": "?", "failed": "?", "problem": ""}
+    try:
+        run = Lazy(f"{_WHERE}:open_named_run", "eval").load()(name, settings)
+        row |= {
+            "reviewer": run.reviewer_name(),
+            "instrument": str(run.scope.instrument),
+            "benchmark": run.recipe.benchmark,
+        }
+        failures = run.answers.failures()
+        answered = run.answers.count("failure_reason IS NULL")
+    except UnreelError as error:
+        return row | {"problem": str(error)}
+    return row | {"answered": answered, "failed": sum(failures.values())}
+
+
+@runs.command(short_help="Tell whether a run is whole.")
+@click.argument("run")
+@json_option
+def check(*, run: str, as_json: bool) -> None:
+    """Tell whether RUN is whole: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
+
+    Reads its recipe, every row of its tables and its ledgers, and says who writes it. Nothing is
+    changed. Ends with status 1 when something is damaged.
+    """
+    sys.exit(Lazy(f"{_JOB}:tell_check", "eval").load()(run, as_json=as_json))
+
+
+@runs.command(short_help="Mend a copy of a damaged run.")
+@click.argument("run")
+@click.option("--out", metavar="PLACE", help="A new folder or prefix.  [default: RUN-repaired]")
+@json_option
+def repair(*, run: str, out: str | None, as_json: bool) -> None:
+    """Write what is whole of RUN to a new place; RUN itself stays as it is.
+
+    Rows that cannot be read are left out and asked again by the next `unreel eval`; rows that are not
+    right are set aside in a file; of doubled rows one stays.
+    """
+    sys.exit(Lazy(f"{_JOB}:tell_repair", "eval").load()(run, out, as_json=as_json))

@@ -1,5 +1,6 @@
 """Questions put to a reviewer, and the conditions under which they are put."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -47,4 +48,11 @@ class Question:
         """Identity of this question put to `reviewer`: the same on every machine and in every run."""
         subject = self.subject
         shown = [subject.first, subject.second] if isinstance(subject, Pair) else [subject]
-        return digest("question", *shown, reviewer, str(self.instrument), str(self.condition))
+        return question_key(shown, reviewer, self.instrument, str(self.condition))
+
+
+def question_key(
+    shown: Sequence[str], reviewer: str, instrument: Instrument, condition: str
+) -> str:
+    """The key of a question from the fields of its stored row; `condition` as it is written there."""
+    return digest("question", *shown, reviewer, str(instrument), condition)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.engine import seal
 from unreel.engine.stage import DETAIL_CHARACTERS, Row, failed, has_failed
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
@@ -20,14 +21,16 @@ _EVERY_TABLE: Final = (
 )
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
+_SEAL: Final = pa.field(seal.COLUMN, pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKind:
     """The columns of one sort of row, and the steps from each older version to the next.
 
-    Every table has `key`, `row_version`, `attempt` (1 for the first), `failure_reason` and
-    `failure_detail`; `columns` come on top and may all be null, because a failure has none of them.
+    Every table has `key`, `row_version`, `attempt` (1 for the first), `failure_reason`,
+    `failure_detail` and `seal`; `columns` come on top and may all be null, because a failure has none
+    of them.
     """
 
     name: str
@@ -44,17 +47,24 @@ class TableKind:
     @property
     def schema(self) -> Any:
         """The Arrow schema of this release."""
-        return pa.schema([*_EVERY_TABLE, *self.columns])
+        return pa.schema([*_EVERY_TABLE, *self.columns, _SEAL])
 
     def batch(self, rows: Sequence[Row]) -> Any:
-        """The rows as Arrow; a column that no field names is refused.
+        """The rows as Arrow, each with its seal; a column that no field names is refused.
 
         Raises:
             InvalidValueError: A row holds an unknown column or a value that its column cannot hold,
                 or all of them are too large for one batch.
         """
+        batch = self._unsealed(rows)
+        # Over what Arrow made of the values, because that is what a reader gets.
+        seals = pa.array(map(seal.seal_of, batch.to_pylist()), _SEAL.type)
+        return batch.set_column(batch.num_columns - 1, _SEAL, seals)
+
+    def _unsealed(self, rows: Sequence[Row]) -> Any:
         self._require_known_columns(rows)
-        whole = [{"attempt": 1} | row | {"row_version": self.version} for row in rows]
+        ours: Row = {"row_version": self.version, seal.COLUMN: None}
+        whole = [{"attempt": 1} | row | ours for row in rows]
         try:
             return _to_arrow(whole, self.schema)
         except Exception as error:  # a value may do anything to its reader
@@ -91,7 +101,7 @@ class TableKind:
 
     def _holds(self, rows: Sequence[Row]) -> bool:
         try:
-            self.batch(rows)
+            self._unsealed(rows)
         except InvalidValueError:
             return False
         return True
@@ -111,7 +121,8 @@ class TableKind:
         Raises:
             UnreadableSourceError: A column is missing or holds something else.
         """
-        needed = self.schema.names if self.version == 1 else [one.name for one in _EVERY_TABLE]
+        first = (*_EVERY_TABLE, *self.columns) if self.version == 1 else _EVERY_TABLE
+        needed = [field.name for field in first]
         wrong = [name for name in needed if name not in schema.names]
         wrong += [
             field.name

@@ -19,6 +19,8 @@ DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20
 _BEGIN, _BEGIN_ALONE, _FINISH = "+", "!", "-"
 """Older ledgers hold starts of suspects under a sign of their own."""
+SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
+"""Each line begins with one of them."""
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class Ledger:
         with io.TextIOWrapper(found, encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A line without its end was cut by a power failure: its start never came to pass.
-                if line.endswith("\n") and line[0] in (_BEGIN, _BEGIN_ALONE, _FINISH):
+                if line.endswith("\n") and line[0] in SIGNS:
                     yield line[0], line[1:-1]
 
     def _rewrite(self) -> int:

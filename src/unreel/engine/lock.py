@@ -9,9 +9,11 @@ import fcntl
 import json
 import os
 import socket
+import struct
 import threading
 import time
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -22,6 +24,8 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.engine.place import Place
 
 LEASE_S: Final = 60.0
+_FLOCK: Final = "hhqqi4x"
+"""`struct flock` of Linux on 64 bits."""
 _held_here: set[str] = set()
 _guard = threading.Lock()
 
@@ -48,6 +52,23 @@ def writer_lock(place: Place, *, lease_s: float = LEASE_S) -> WriterLock:
     if place.is_local:
         return _FolderLock(place)
     return _Lease(place, lease_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who has a lock, as far as can be seen without trying to take it."""
+
+    name: str
+    """Its process and machine."""
+    alive: bool | None
+    """None where it runs on another machine: only waiting tells."""
+
+
+def find_holder(place: Place) -> Holder | None:
+    """Who writes the table at `place` now, or left its lease behind; None where nobody does."""
+    if place.is_local:
+        return _find_folder_holder(place.path.with_name(place.path.name + ".lock"))
+    return _Lease(place, LEASE_S).find_holder()
 
 
 def _busy(table: str, holder: str) -> UnreadableSourceError:
@@ -96,6 +117,25 @@ class _FolderLock:
         """The kernel keeps it while this process lives."""
 
 
+def _find_folder_holder(path: Path) -> Holder | None:
+    with _guard:
+        if str(path.absolute()) in _held_here:
+            # Not opened: closing it here would let the lock go.
+            return Holder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            found = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+            held = found[0] != fcntl.F_UNLCK
+            name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {found[4]}"
+        finally:
+            os.close(file)
+    return Holder(name=name, alive=True) if held else None
+
+
 class _Lease:
     def __init__(self, place: Place, lease_s: float) -> None:
         folder, _, name = place.uri.rpartition("/")
@@ -118,7 +158,10 @@ class _Lease:
         try:
             self._tag = self._put("create")
         except (AlreadyExistsError, PreconditionError):
-            self._take_over()
+            try:
+                self._take_over()
+            except FileNotFoundError:
+                self._tag = self._take_what_was_let_go()
         self._pulse.start()
         return self
 
@@ -159,11 +202,18 @@ class _Lease:
                 except BaseError:
                     continue  # The store is away: `verify` decides before the next commit.
 
+    def find_holder(self) -> Holder | None:
+        """Whose lease lies there."""
+        try:
+            return self._read(self._store.get(self._name))
+        except FileNotFoundError:
+            return None
+
     def _take_over(self) -> None:
         found = self._store.get(self._name)
-        tag, holder = found.meta["e_tag"], json.loads(bytes(found.bytes()))
-        name = f"pid {holder['pid']} of {holder['host']}"
-        if not self._holder_is_dead(holder):
+        tag, holder = found.meta["e_tag"], self._read(found)
+        name = holder.name
+        if holder.alive is not False:
             deadline = time.monotonic() + self._lease_s
             while time.monotonic() < deadline:
                 if self._store.head(self._name)["e_tag"] != tag:
@@ -174,10 +224,20 @@ class _Lease:
         except PreconditionError as error:
             raise _busy(self._uri, name) from error
 
-    def _holder_is_dead(self, holder: dict[str, Any]) -> bool:
-        if (holder["host"], holder["boot"]) != (self._me["host"], self._me["boot"]):
-            return False
-        return _has_ended(int(holder["pid"]))
+    def _take_what_was_let_go(self) -> Any:
+        try:
+            return self._put("create")
+        except (AlreadyExistsError, PreconditionError) as error:
+            raise _busy(self._uri, "it came first") from error
+
+    def _read(self, found: Any) -> Holder:
+        try:
+            holder = json.loads(bytes(found.bytes()))
+            pid, host, boot = int(holder["pid"]), str(holder["host"]), holder["boot"]
+        except (ValueError, TypeError, LookupError):
+            return Holder(name="unknown", alive=None)
+        here = (host, boot) == (self._me["host"], self._me["boot"])
+        return Holder(name=f"pid {pid} of {host}", alive=not _has_ended(pid) if here else None)
 
 
 def _has_ended(pid: int) -> bool:

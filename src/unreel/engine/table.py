@@ -10,8 +10,10 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -21,9 +23,11 @@ import numpy as np
 import pyarrow as pa
 from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
+from obstore.exceptions import BaseError
 
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.names import read_clip_id
+from unreel.engine import seal
 from unreel.engine.kind import TableKind
 from unreel.engine.lock import WriterLock
 from unreel.engine.place import Place
@@ -51,6 +55,12 @@ _IDS: Final = ("clip", "second")
 
 _M_ARENA_MAX: Final = -8
 """From glibc's malloc.h."""
+
+_FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
+"""What a commit leaves; a transaction without them belongs to one that never came to pass."""
+
+_SOURCE_LINE: Final = re.compile(r", /[^ ,]+\.rs:\d+:\d+")
+"""Lance ends its messages with the lines of its own code."""
 
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
@@ -83,15 +93,16 @@ class Table:
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil `where`."""
         dataset = self._find()
-        return 0 if dataset is None else int(dataset.count_rows(where))
+        with self.reading():
+            return 0 if dataset is None else int(dataset.count_rows(where))
 
     def failures(self) -> Counter[str]:
         """Failed rows by reason."""
         tally: Counter[str] = Counter()
         dataset = self._find()
         if dataset is not None:
-            scan = dataset.scanner(columns=["failure_reason"], filter="failure_reason IS NOT NULL")
-            for batch in scan.to_batches():
+            where = "failure_reason IS NOT NULL"
+            for batch in self._scan(dataset, columns=["failure_reason"], filter=where):
                 tally.update(batch.column("failure_reason").to_pylist())
         return tally
 
@@ -102,13 +113,12 @@ class Table:
         knows the kind. `where` is a filter in Lance's SQL.
 
         Raises:
-            UnreadableSourceError: There is no table, or a key is in it twice.
+            UnreadableSourceError: There is no table, it is damaged, or a key is in it twice.
         """
         dataset = self.open()
         self._require_unique_keys(dataset)
         wanted = None if columns is None else [*{"key", "row_version", *columns}]
-        scan = dataset.scanner(columns=wanted, filter=where, batch_size=1024)
-        for batch in scan.to_batches():
+        for batch in self._scan(dataset, columns=wanted, filter=where, batch_size=1024):
             for row in self._rows_of(batch):
                 whole = self._whole(row)
                 yield whole if columns is None else {name: whole[name] for name in columns}
@@ -136,7 +146,11 @@ class Table:
         return rows
 
     def _whole(self, row: Row) -> Row:
-        """The row as this release knows it; one with an id that is none is refused."""
+        """The row as this release knows it; one that was changed, or with an id that is none, is refused."""
+        if seal.is_broken(row):
+            problem = f"the row {row['key']} was changed after it was written"
+            raise self._damaged(problem)
+        row.pop(seal.COLUMN, None)
         for name in _IDS:
             if row.get(name):
                 read_clip_id(row[name], self.place.uri)
@@ -147,27 +161,38 @@ class Table:
         if dataset is None:
             return []
         quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
-        scan = dataset.scanner(columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
-        return [row for batch in scan.to_batches() for row in self._rows_of(batch)]
+        scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
+        return [row for batch in scan for row in self._rows_of(batch)]
 
     def check(self) -> None:
-        """Raise when a key is in the table twice."""
+        """Raise when a key is in the table twice, or a row is of a later release."""
         dataset = self._find()
         if dataset is not None:
             self._require_unique_keys(dataset)
+            where = f"row_version > {self.kind.version}"
+            for batch in self._scan(dataset, columns=["row_version"], filter=where, limit=1):
+                for row in batch.to_pylist():
+                    self.kind.upgrade(row)
 
-    def open(self) -> Any:
-        """The Lance data set behind the table, at its latest version."""
+    def open(self, version: int | None = None) -> Any:
+        """The Lance data set behind the table, at its latest version or at another.
+
+        Raises:
+            UnreadableSourceError: There is no table, or it is damaged.
+        """
         _share_heaps()
         self.place.require_plain()
         try:
             dataset = lance.dataset(
                 self.place.uri,
+                version=version,
                 storage_options=self.place.storage_options,
                 index_cache_size_bytes=_CACHE_BYTES,
                 metadata_cache_size_bytes=_CACHE_BYTES,
             )
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RuntimeError) as error:
+            if self.files():
+                raise self._damaged(error) from error
             remedy = "Check the path; a run writes it with its first commit"
             raise _AbsentTableError(
                 self.place.uri, f"no {self.kind.name} table: {error}", remedy
@@ -175,17 +200,54 @@ class Table:
         self.kind.require(dataset.schema, self.place.uri)
         return dataset
 
+    def files(self) -> Mapping[str, int]:
+        """The manifests and data files that lie there, by path below the table, with their sizes."""
+        if self.place.is_local and not self.place.path.is_dir():
+            return {}
+        with self.reading():
+            listed = {
+                one["path"]: one["size"] for page in self.place.objects().list() for one in page
+            }
+        return {path: size for path, size in listed.items() if _FILE.fullmatch(path)}
+
     def _find(self) -> Any:
+        """The data set, or None where nothing was ever committed; a damaged one is no absent one."""
         try:
             return self.open()
         except _AbsentTableError:
             return None
 
+    def _scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
+        with self.reading():
+            yield from dataset.scanner(**options).to_batches()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever Lance, Arrow or the store says about unreadable files becomes one error."""
+        try:
+            yield
+        except UnreelError:
+            raise
+        except (BaseError, OSError, ValueError, RuntimeError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, problem: object) -> UnreadableSourceError:
+        folder = self.place.uri.rpartition("/")[0] or "."
+        remedy = f"See what is left with `unreel runs check {folder}`"
+        if not self.place.is_local:
+            remedy = f"Try the store with `unreel doctor --store {folder}`. {remedy}"
+        return UnreadableSourceError(self.place.uri, f"cannot be read: {plain(problem)}", remedy)
+
     def _require_unique_keys(self, dataset: Any) -> None:
-        doubled = doubled_keys(dataset)
+        with self.reading():
+            doubled = doubled_keys(dataset)
         if doubled:
             problem = f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}"
-            remedy = "Something else wrote this table. Keep one row of each with TableWriter.mend()"
+            folder = self.place.uri.rpartition("/")[0] or "."
+            remedy = (
+                "Something else wrote this table. Keep one row of each with "
+                f"`unreel runs repair {folder}`"
+            )
             raise UnreadableSourceError(self.place.uri, problem, remedy)
 
 
@@ -231,7 +293,8 @@ class TableWriter:
                 target_rows_per_fragment=FRAGMENT_ROWS, num_threads=1, batch_size=1024
             ),
         )
-        rewrites = [task.execute(self._dataset) for task in plan.tasks]
+        with self._table.reading():
+            rewrites = [task.execute(self._dataset) for task in plan.tasks]
         n_rewritten = sum(rewrite.metrics.fragments_removed for rewrite in rewrites)
         self._observe("rewritten", n_rewritten)
         self._lock.verify()
@@ -301,7 +364,7 @@ def doubled_keys(dataset: Any) -> list[str]:
     at = 0
     for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
         for key in batch.column("key").to_pylist():
-            marks[at] = _mark(key)
+            marks[at] = mark_of(key)
             at += 1
     marks.sort()
     suspects = {int(mark) for mark in marks[1:][marks[1:] == marks[:-1]]}
@@ -309,7 +372,7 @@ def doubled_keys(dataset: Any) -> list[str]:
         return []
     tally: Counter[str] = Counter()
     for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
-        tally.update(key for key in batch.column("key").to_pylist() if _mark(key) in suspects)
+        tally.update(key for key in batch.column("key").to_pylist() if mark_of(key) in suspects)
     return sorted(key for key, n in tally.items() if n > 1)
 
 
@@ -323,5 +386,11 @@ def _share_heaps() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
-def _mark(key: str) -> int:
+def plain(problem: object) -> str:
+    """The words of an error without what only its library's authors can use."""
+    return _SOURCE_LINE.sub("", str(problem)).removeprefix("External error: ")
+
+
+def mark_of(key: str) -> int:
+    """Eight bytes that stand for a key where millions are compared."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

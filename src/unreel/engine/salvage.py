@@ -1,0 +1,118 @@
+"""A damaged table written anew elsewhere, from every row that is whole; the damaged one is only read."""
+
+import itertools
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.engine import seal
+from unreel.engine.examine import (
+    Contents,
+    Examination,
+    Examiner,
+    Judge,
+    Piece,
+    fault_of,
+    piece_rows,
+)
+from unreel.engine.lock import writer_lock
+from unreel.engine.stage import Row, has_failed
+from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter, mark_of
+
+SetAside = Callable[[Row, str], None]
+"""Told each row that is not right, and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvage:
+    """What became of the rows of one table."""
+
+    kept: int
+    """Rows of the new table."""
+    found_again: int
+    """Of those: answers found in files that the damaged table no longer named."""
+    unreadable: int
+    """Rows in files that cannot be read, as far as the table tells how many."""
+    set_aside: int
+    """Rows that were not right."""
+    doubled: int
+    """Rows whose key another row has too."""
+
+
+def salvage(
+    found: Examination, into: Table, *, examiner: Examiner, judge: Judge, set_aside: SetAside
+) -> Salvage:
+    """Write the whole rows of the examined table to the new table `into`.
+
+    Of two rows with a key the answer stays, then the later try. Files that no version names any more
+    are looked through for answers whose key is missing: what a lost manifest named, or what a killed
+    run wrote and did not commit. Only rows with a seal that fits are taken from there.
+    """
+    readable = [one for one, how in found.pieces if isinstance(how, Contents)]
+    rescue = _Rescue(found.table, judge, set_aside)
+    with writer_lock(into.place) as lock:
+        writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
+        _append(writer, rescue.right(readable))
+        doubled = writer.mend()
+        loose = (
+            file
+            for file in found.loose
+            if isinstance(examiner.read(found.table, file, judge), Contents)
+        )
+        _append(writer, rescue.missing(loose))
+    return Salvage(
+        kept=into.count(),
+        found_again=len(rescue.found_again),
+        unreadable=sum(fragment.n_rows for fragment, _ in found.unreadable),
+        set_aside=rescue.n_set_aside,
+        doubled=doubled,
+    )
+
+
+class _Rescue:
+    def __init__(self, table: Table, judge: Judge, set_aside: SetAside) -> None:
+        self._table, self._judge, self._set_aside = table, judge, set_aside
+        self._kept = array("Q")
+        self.n_set_aside = 0
+        self.found_again: set[int] = set()
+
+    def right(self, pieces: Iterable[Piece]) -> Iterator[Row]:
+        """The rows that are right; the others are set aside."""
+        for row in self._rows(pieces):
+            fault = fault_of(row, self._table, self._judge)
+            if fault is None:
+                self._kept.append(mark_of(row["key"]))
+                yield self._ours(row)
+            else:
+                self.n_set_aside += 1
+                self._set_aside(row, fault)
+
+    def missing(self, pieces: Iterable[Piece]) -> Iterator[Row]:
+        """The answers that were not kept yet; a failure may have been asked again since."""
+        known = np.sort(np.array(self._kept, dtype=np.uint64))
+        for row in self._rows(pieces):
+            mark = mark_of(row["key"])
+            at = int(np.searchsorted(known, np.uint64(mark)))
+            there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
+            if there or has_failed(row) or row.get(seal.COLUMN) is None:
+                continue
+            if fault_of(row, self._table, self._judge) is None:
+                self.found_again.add(mark)
+                yield self._ours(row)
+
+    def _rows(self, pieces: Iterable[Piece]) -> Iterator[Row]:
+        for piece in pieces:
+            yield from piece_rows(self._table, piece)
+
+    def _ours(self, row: Row) -> Row:
+        columns = set(self._table.kind.schema.names) - {seal.COLUMN}
+        return {
+            name: value for name, value in self._table.kind.upgrade(row).items() if name in columns
+        }
+
+
+def _append(writer: TableWriter, rows: Iterator[Row]) -> None:
+    while chunk := list(itertools.islice(rows, FRAGMENT_ROWS)):
+        writer.append(chunk)

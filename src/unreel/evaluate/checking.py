@@ -1,0 +1,257 @@
+"""Whether a run is whole: its recipe, every row of its tables, its ledgers, and who writes it."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from obstore.exceptions import BaseError
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.engine.examine import LATER, Examination, Examiner, Judge, examine
+from unreel.engine.kind import ANSWERS, CLIPS, FINDINGS, TableKind
+from unreel.engine.ledger import SIGNS
+from unreel.engine.lock import Holder, find_holder
+from unreel.engine.place import Place
+from unreel.engine.table import Table
+from unreel.evaluate.faults import answer_fault, clip_fault, finding_fault
+from unreel.evaluate.job import RECIPE_FILE
+from unreel.evaluate.recipe import check_recipe
+
+RULINGS: Final = "judge.jsonl"
+_STEPS: Final = "steps/"
+_ANSWERS: Final = "answers.lance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeCheck:
+    """The recipe of a run."""
+
+    reviewer: str = ""
+    instrument: str = ""
+    problem: str = ""
+    """Empty when it can be used."""
+    is_later: bool = False
+    """Whether it is of another release, so that nothing is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCheck:
+    """One table of a run."""
+
+    name: str
+    version: int | None
+    n_rows: int
+    n_files: int
+    problems: tuple[str, ...]
+    """What is wrong with the table as a whole."""
+    unreadable: Mapping[str, str]
+    """Data files that cannot be read, and why."""
+    n_unreadable_rows: int
+    faults: Mapping[str, int]
+    """Rows that are not right, by what is wrong with them."""
+    n_doubled: int
+    whole_version: int | None
+    """The latest version without damage, where this one has some."""
+    n_older_files: int
+    """Of versions that are kept for a while."""
+    n_leftover_files: int
+    """Of no version: a killed run wrote them and did not commit."""
+    writer: Holder | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.problems or self.unreadable or self.faults or self.n_doubled)
+
+    @property
+    def is_later(self) -> bool:
+        """Whether rows are of a later release, which alone can judge them."""
+        return LATER in self.faults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerCheck:
+    """A file of lines beside the tables: starts and finishes, or a judge's rulings."""
+
+    name: str
+    n_lines: int
+    n_torn: int
+    """Lines that were cut or are none of ours; they are passed over."""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCheck:
+    """Everything that was looked at."""
+
+    run: str
+    recipe: RecipeCheck | None
+    """None for a folder of tables that is no run."""
+    tables: tuple[TableCheck, ...]
+    ledgers: tuple[LedgerCheck, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong; a torn line is passed over by whoever reads it."""
+        recipe = "" if self.recipe is None else self.recipe.problem
+        ledgers = any(ledger.problem for ledger in self.ledgers)
+        return not recipe and not ledgers and all(table.is_whole for table in self.tables)
+
+    @property
+    def is_later(self) -> bool:
+        """Whether a later release wrote it."""
+        later = self.recipe is not None and self.recipe.is_later
+        return later or any(table.is_later for table in self.tables)
+
+
+def check_run(place: Place, ledgers: Path, examiner: Examiner) -> RunCheck:
+    """Look at everything in the run at `place`, or in a curation's; nothing is changed.
+
+    Raises:
+        InvalidSettingError: There is neither.
+        UnreadableSourceError: Its store cannot be reached.
+    """
+    return sum_up(place, ledgers, examine_tables(place, examiner))
+
+
+def examine_tables(place: Place, examiner: Examiner) -> dict[str, Examination]:
+    """Every table at `place`, read in full, by its path below it."""
+    return {
+        name: examine(open_table(place, name), examiner, judge_of(name))
+        for name in find_tables(place)
+    }
+
+
+def sum_up(place: Place, ledgers: Path, tables: Mapping[str, Examination]) -> RunCheck:
+    """What the tables of the run, its recipe and its ledgers say together."""
+    recipe = check_recipe_file(place) if _is_there(place) else None
+    if recipe is None and _ANSWERS in tables:
+        recipe = RecipeCheck(problem="is lost")
+    if recipe is None and not tables:
+        setting, problem = "run", f"{place.uri} holds no run"
+        remedy = "Name a folder that `unreel eval --out` or `unreel curate` wrote"
+        raise InvalidSettingError(setting, problem, remedy)
+    return RunCheck(
+        run=place.uri,
+        recipe=recipe,
+        tables=tuple(check_table(found, name) for name, found in tables.items()),
+        ledgers=tuple(check_ledger(file) for file in find_ledgers(ledgers)),
+    )
+
+
+def find_tables(place: Place) -> list[str]:
+    """The tables of a run or of a curation, by their path below it."""
+    if not _is_there(place):
+        return []
+    try:
+        listed = [
+            folder.rstrip("/")
+            for below in (None, _STEPS)
+            for folder in place.objects().list_with_delimiter(below)["common_prefixes"]
+        ]
+    except (BaseError, OSError) as error:
+        remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
+        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+    return sorted(name for name in listed if name.endswith(".lance"))
+
+
+def open_table(place: Place, name: str) -> Table:
+    """The table of that name in a run or a curation."""
+    kind, _ = _KINDS.get(name, (FINDINGS, finding_fault))
+    return Table(place / name, kind)
+
+
+def is_curation(tables: Collection[str]) -> bool:
+    """Whether tables of these names belong to a curation, not to a run."""
+    return not set(tables) <= set(_KINDS)
+
+
+def judge_of(name: str) -> Judge:
+    """What judges the rows of the table of that name."""
+    return _KINDS.get(name, (FINDINGS, finding_fault))[1]
+
+
+def check_table(found: Examination, name: str) -> TableCheck:
+    """What an examination says, in numbers."""
+    return TableCheck(
+        name=name.removesuffix(".lance"),
+        version=found.version,
+        n_rows=found.n_rows,
+        n_files=found.n_files,
+        problems=found.problems,
+        unreadable={path: why for piece, why in found.unreadable for path in piece.files},
+        n_unreadable_rows=sum(piece.n_rows for piece, _ in found.unreadable),
+        faults=found.faults,
+        n_doubled=found.n_doubled,
+        whole_version=None if found.is_whole else found.whole_version,
+        n_older_files=found.n_older,
+        n_leftover_files=len(found.loose) - found.n_older,
+        writer=find_holder(found.table.place),
+    )
+
+
+def check_recipe_file(place: Place) -> RecipeCheck | None:
+    """The recipe at `place`; None where there is none, which a run that was killed early has not."""
+    try:
+        text = bytes(place.objects().get(RECIPE_FILE).bytes())
+    except FileNotFoundError:
+        return None
+    except (BaseError, OSError) as error:
+        return RecipeCheck(problem=f"cannot be read: {error}")
+    try:
+        stored = json.loads(text)
+        reviewer, instrument = str(stored["reviewer"]), str(stored["instrument"])
+        values: dict[str, Any] = dict(stored["recipe"])
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return RecipeCheck(problem=f"is no recipe: {type(error).__name__}: {error}")
+    try:
+        now = str(check_recipe(values).instrument.instrument)
+    except UnreelError as error:
+        return RecipeCheck(
+            reviewer=reviewer,
+            instrument=instrument,
+            problem=f"cannot be used by this release: {error}",
+            is_later=True,
+        )
+    problem = "" if now == instrument else f"asks {instrument}, and this release {now}"
+    return RecipeCheck(
+        reviewer=reviewer, instrument=instrument, problem=problem, is_later=bool(problem)
+    )
+
+
+def _is_there(place: Place) -> bool:
+    return not place.is_local or place.path.is_dir()
+
+
+def find_ledgers(folder: Path) -> list[Path]:
+    """The files of lines in the folder of a run's ledgers."""
+    return [*sorted(folder.glob("*.ledger")), *folder.glob(RULINGS)]
+
+
+def check_ledger(file: Path) -> LedgerCheck:
+    """How many lines a ledger has, and how many of them are torn."""
+    n_lines = n_torn = 0
+    try:
+        with file.open("rb") as lines:
+            for line in lines:
+                n_lines += 1
+                n_torn += not _is_line(line, rulings=file.name == RULINGS)
+    except OSError as error:
+        return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
+    return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
+
+
+def _is_line(line: bytes, *, rulings: bool) -> bool:
+    if not line.endswith(b"\n"):
+        return False
+    if not rulings:
+        return line[:1].decode(errors="replace") in SIGNS
+    return not line.strip() or (line.startswith(b"{") and line.endswith(b"}\n"))
+
+
+_KINDS: Final[Mapping[str, tuple[TableKind, Judge]]] = {
+    _ANSWERS: (ANSWERS, answer_fault),
+    "clips.lance": (CLIPS, clip_fault),
+}

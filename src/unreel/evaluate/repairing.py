@@ -1,0 +1,152 @@
+"""A damaged run written anew beside the old one, which stays as it is."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Final
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.engine.examine import Examination, Examiner
+from unreel.engine.ledger import Ledger
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place, require_conditional_puts
+from unreel.engine.salvage import Salvage, SetAside, salvage
+from unreel.engine.stage import Row
+from unreel.evaluate.checking import (
+    RULINGS,
+    RunCheck,
+    check_recipe_file,
+    examine_tables,
+    find_ledgers,
+    find_tables,
+    is_curation,
+    judge_of,
+    open_table,
+    sum_up,
+)
+from unreel.evaluate.job import RECIPE_FILE
+
+SET_ASIDE: Final = "set-aside.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where a run lies, and its ledgers on this machine."""
+
+    place: Place
+    ledgers: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What a repair did."""
+
+    run: str
+    out: str
+    check: RunCheck
+    """The damaged run, before."""
+    tables: dict[str, Salvage]
+    """By name: what became of the rows."""
+
+
+def repair_run(run: Kept, out: Kept, examiner: Examiner) -> Repair | RunCheck:
+    """Write what is whole of `run` to the new place `out`; a run without damage is only told so.
+
+    Raises:
+        InvalidSettingError: A later release wrote the run, or it is a curation.
+        UnreadableSourceError: Another run writes it, or `out` is taken.
+    """
+    with ExitStack() as held:
+        names = find_tables(run.place)
+        for name in names:
+            held.enter_context(writer_lock(run.place / name))
+        found = examine_tables(run.place, examiner)
+        check = sum_up(run.place, run.ledgers, found)
+        _require_ours(check, names)
+        if check.is_whole:
+            return check
+        _require_empty(out.place)
+        require_conditional_puts(out.place)
+        tables = _salvage_all(found, out.place, examiner)
+        _copy_ledgers(run.ledgers, out.ledgers)
+        _copy_recipe(run.place, out.place)
+    return Repair(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
+
+
+def _require_ours(check: RunCheck, tables: Sequence[str]) -> None:
+    setting = "run"
+    if check.is_later:
+        problem = f"{check.run} is of another release"
+        raise InvalidSettingError(setting, problem, "Upgrade unreel, and check it again")
+    if is_curation(tables):
+        problem = f"{check.run} is a curation, no run"
+        remedy = (
+            "Move its damaged tables away and start the same `unreel curate` again: it takes those "
+            "steps anew"
+        )
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _salvage_all(
+    found: Mapping[str, Examination], out: Place, examiner: Examiner
+) -> dict[str, Salvage]:
+    with _set_aside(out) as file:
+        return {
+            name.removesuffix(".lance"): salvage(
+                examination,
+                open_table(out, name),
+                examiner=examiner,
+                judge=judge_of(name),
+                set_aside=_teller(file, name),
+            )
+            for name, examination in found.items()
+        }
+
+
+def _require_empty(place: Place) -> None:
+    taken = place.path.exists() if place.is_local else bool(place.objects().list().collect())
+    if taken:
+        problem, remedy = "exists already", "Name a new place with --out, or remove it"
+        raise UnreadableSourceError(place.uri, problem, remedy)
+
+
+@contextmanager
+def _set_aside(out: Place) -> Iterator[IO[bytes]]:
+    """A file for the rows that are not right; it is put to `out` where there are any."""
+    with TemporaryFile() as file:
+        yield file
+        if file.tell():
+            file.seek(0)
+            out.objects().put(SET_ASIDE, file)
+
+
+def _teller(file: IO[bytes], table: str) -> SetAside:
+    def tell(row: Row, fault: str) -> None:
+        told = {"table": table.removesuffix(".lance"), "fault": fault, "row": row}
+        file.write(json.dumps(told, default=repr).encode() + b"\n")
+
+    return tell
+
+
+def _copy_recipe(run: Place, out: Place) -> None:
+    """The recipe as it is; one that cannot be used is written by the next `unreel eval`."""
+    recipe = check_recipe_file(run)
+    if recipe is not None and not recipe.problem:
+        text = bytes(run.objects().get(RECIPE_FILE).bytes())
+        out.objects().put(RECIPE_FILE, text)
+
+
+def _copy_ledgers(run: Path, out: Path) -> None:
+    """The ledgers without their torn lines, and the rulings of judges, whose reader passes over them."""
+    out.mkdir(parents=True, exist_ok=True)
+    for file in find_ledgers(run):
+        try:
+            shutil.copyfile(file, out / file.name)
+        except OSError:
+            continue  # told by the check; without it every item is as good as new
+        if file.name != RULINGS:
+            Ledger(out / file.name).close()
