@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-lance = pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+import lance
 import pyarrow as pa
 
 from unreel.cli.main import main
@@ -169,57 +170,203 @@ DAMAGES = [
     lose_the_recipe,
     cut_the_recipe,
 ]
-IN_WORDS = ("unreel runs check", "unreel runs repair", "unreel eval")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_is_told_and_a_mended_copy_of_it_becomes_the_same_run(
+def test_a_mended_copy_of_a_damaged_run_becomes_the_run_that_it_was(
     damage: Callable[[Path], None], whole: Path, damaged: Path, clips: Path, typed: Type
 ) -> None:
-    asked = ("eval", clips, "--protocol", "reality", "--model", "coin", "--json")
     before = json.loads(typed("score", whole, "--json").out)["scores"]
     damage(damaged)
-    found = typed("runs", "check", damaged)
-    assert found.status == 1, found
-    assert f"unreel runs repair {damaged}" in found.err
-    as_it_was = {path: path.read_bytes() for path in damaged.rglob("*") if path.is_file()}
-
-    for words in (("score", damaged), ("report", damaged, "--out", damaged.parent / "page")):
-        said = typed(*words)
-        assert said.status in {0, 1, 2}
-        if said.status == 2:
-            assert any(step in said.err for step in IN_WORDS), said.err
-    assert typed("runs", damaged.parent).status in {0, 1}
-
+    as_it_was = files_of(damaged)
     mended = damaged.parent / "mended"
     done = typed("runs", "repair", damaged, "--out", mended, "--json")
     assert done.status == 0, done
-    after = {path: path.read_bytes() for path in damaged.rglob("*") if path.is_file()}
-    locks = {path for path in after if path.suffix == ".lock"}
-    assert {path: data for path, data in after.items() if path not in locks} == {
-        path: data for path, data in as_it_was.items() if path not in locks
-    }
-    asked_again = typed(*asked, "--out", mended)
+    assert json.loads(done.out)["out"] == str(mended)
+    assert files_of(damaged) == as_it_was
+    asked_again = typed(*asked(clips), "--out", mended)
     assert asked_again.status == 0, asked_again
     assert json.loads(asked_again.out)["scores"] == before
     assert stored_rows(mended) == stored_rows(whole)
-    assert typed("runs", "check", mended).status == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_command_says_what_to_do_about_a_damaged_run(
+    damage: Callable[[Path], None], damaged: Path, clips: Path, typed: Type, tmp_path: Path
+) -> None:
+    damage(damaged)
+    as_it_was = files_of(damaged)
+    report = ("report", damaged, "--out", tmp_path / "page", "--media", "none")
+    export = ("export", damaged, "--to", "jsonl", "--out", tmp_path / "rows.jsonl")
+    unnoticed = {
+        lose_the_latest_manifest,
+        add_a_row_with_a_wrong_key,
+    }  # every question that is there has its answer
+    for words in (("score", damaged), report, export):
+        said = typed(*words)
+        if damage not in unnoticed:
+            assert said.status == 2, said
+            assert any(step in said.err for step in NEXT_STEPS), said.err
+    listed = typed("runs", damaged.parent)
+    assert listed.status in {0, 1}, listed
+    assert files_of(damaged) == as_it_was
+    found = typed("runs", "check", damaged)
+    assert found.status == 1, found
+    assert f"unreel runs repair {damaged}" in found.err
+    resumed = typed(*asked(clips), "--out", damaged)
+    assert resumed.status in {0, 2}
+    if resumed.status == 2:
+        assert any(step in resumed.err for step in NEXT_STEPS), resumed.err
+        assert files_of(damaged) == as_it_was
+
+
+NEXT_STEPS = ("unreel runs check", "unreel runs repair", "unreel eval --out")
+
+
+def asked(clips: Path) -> tuple[object, ...]:
+    return ("eval", clips, "--protocol", "reality", "--model", "coin", "--json")
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """What the run holds; a lock and a ledger of starts are no part of it."""
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in run.rglob("*")
+        if path.is_file() and path.suffix not in {".lock", ".ledger"}
+    }
+
+
+def of_a_later_row_version(run: Path) -> None:
+    answers_of(run).open().update({"row_version": "2"}, where="attempt = 1")
+
+
+def of_a_later_instrument(run: Path) -> None:
+    recipe = run / "recipe.json"
+    text = recipe.read_text(encoding="utf-8")
+    recipe.write_text(text.replace('"reality@1"', '"reality@99"'), encoding="utf-8")
+
+
+def of_a_later_recipe(run: Path) -> None:
+    recipe = run / "recipe.json"
+    stored = json.loads(recipe.read_text(encoding="utf-8"))
+    stored["recipe"]["telepathy"] = True
+    recipe.write_text(json.dumps(stored), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "later", [of_a_later_row_version, of_a_later_instrument, of_a_later_recipe]
+)
+def test_a_run_of_a_later_release_asks_for_it_and_is_left_alone(
+    later: Callable[[Path], None], damaged: Path, clips: Path, typed: Type, tmp_path: Path
+) -> None:
+    later(damaged)
+    as_it_was = files_of(damaged)
+    for words in (
+        ("score", damaged),
+        ("report", damaged, "--out", tmp_path / "page"),
+        (*asked(clips), "--out", damaged),
+        ("runs", "repair", damaged),
+    ):
+        said = typed(*words)
+        assert said.status == 2, said
+        assert "upgrade unreel" in said.err.lower(), said.err
+    found = typed("runs", "check", damaged)
+    assert found.status == 1
+    assert "Upgrade unreel" in found.err
+    assert typed("runs", damaged.parent).status in {0, 1}
+    assert files_of(damaged) == as_it_was
 
 
 def test_a_whole_run_is_said_to_be_whole_and_nothing_is_mended(
     damaged: Path, typed: Type, tmp_path: Path
 ) -> None:
+    as_it_was = files_of(damaged)
     found = typed("runs", "check", damaged)
     assert found.status == 0, found
     assert "8 rows in 4 files" in found.out
     assert "is whole" in found.err
-    told = json.loads(typed("runs", "check", damaged, "--json").out)
-    assert told["whole"] is True
-    assert {table["name"]: table["n_rows"] for table in told["tables"]} == {
-        "answers": 8,
-        "clips": 8,
-    }
     said = typed("runs", "repair", damaged)
     assert said.status == 0
     assert "nothing to mend" in said.err
+    assert files_of(damaged) == as_it_was
     assert not (tmp_path / "run-repaired").exists()
+
+
+def test_a_check_tells_what_it_found_as_data(damaged: Path, typed: Type) -> None:
+    lose_the_latest_manifest(damaged)
+    leftover = damaged / "answers.lance" / "data" / "leftover.lance"
+    leftover.write_bytes(b"half a file of a committer that was killed")
+    change_an_answer(damaged)
+    with (damaged / "answers.ledger").open("a", encoding="utf-8") as file:
+        file.write("+half a li")
+    told = json.loads(typed("runs", "check", damaged, "--json").out)
+    assert told["whole"] is False
+    (answers, clips_) = told["tables"]
+    assert (answers["name"], clips_["name"]) == ("answers", "clips")
+    assert answers["faults"] == {"changed after it was written": 1}
+    assert answers["n_leftover_files"] == 2
+    assert answers["whole_version"] == answers["version"] - 1
+    assert clips_["n_rows"] == 8
+    (ledger,) = [one for one in told["ledgers"] if one["name"] == "answers.ledger"]
+    assert ledger["n_torn"] == 1
+
+
+def test_rows_that_are_not_right_are_set_aside_and_torn_ledgers_written_anew(
+    damaged: Path, typed: Type, tmp_path: Path
+) -> None:
+    change_an_answer(damaged)
+    add_a_row_with_a_wrong_key(damaged)
+    double_a_row(damaged)
+    with (damaged / "answers.ledger").open("a", encoding="utf-8") as file:
+        file.write("+one\n?none of ours\n+half a li")
+    done = typed("runs", "repair", damaged)
+    assert done.status == 0, done
+    mended = tmp_path / "run-repaired"
+    assert f"with --out {mended}" in done.err
+    lines = (mended / "set-aside.jsonl").read_text(encoding="utf-8").splitlines()
+    assert sorted(json.loads(line)["fault"] for line in lines) == [
+        "a key that does not follow from its question",
+        "changed after it was written",
+    ]
+    assert (mended / "answers.ledger").read_text(encoding="utf-8") == "+one\n"
+    again = typed("runs", "repair", damaged)
+    assert again.status == 2
+    assert "--out" in again.err
+
+
+def test_answers_of_a_lost_manifest_are_found_again_and_not_asked_twice(
+    damaged: Path, clips: Path, typed: Type, tmp_path: Path
+) -> None:
+    n_last = answers_of(damaged).open().get_fragments()[-1].count_rows()
+    lose_the_latest_manifest(damaged)
+    done = json.loads(typed("runs", "repair", damaged, "--json").out)
+    assert done["tables"]["answers"]["kept"] == 8
+    assert done["tables"]["answers"]["found_again"] == n_last
+    resumed = json.loads(typed(*asked(clips), "--out", tmp_path / "run-repaired").out)
+    assert resumed["outcome"]["answers"]["done"] == 0
+
+
+def test_what_was_compacted_away_an_hour_ago_replaces_a_file_that_cannot_be_read(
+    damaged: Path, typed: Type
+) -> None:
+    from unreel.engine.lock import writer_lock
+    from unreel.engine.table import TableWriter
+
+    table = answers_of(damaged)
+    with writer_lock(table.place) as lock:
+        TableWriter(table, lock=lock, observe=lambda _step, _n: None).compact()
+    data_file(damaged, 0).write_bytes(b"")
+    done = json.loads(typed("runs", "repair", damaged, "--json").out)["tables"]["answers"]
+    assert (done["kept"], done["found_again"], done["unreadable"]) == (8, 8, 8)
+
+
+@pytest.mark.parametrize("words", [("check",), ("repair",)])
+def test_a_place_without_a_run_is_asked_wrongly(
+    words: tuple[str, ...], typed: Type, tmp_path: Path
+) -> None:
+    for name in ("nowhere", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        said = typed("runs", *words, tmp_path / name)
+        assert said.status == 2
+        assert "holds no run" in said.err
+    assert not (tmp_path / "nowhere").exists()

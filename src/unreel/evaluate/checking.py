@@ -1,14 +1,13 @@
 """Whether a run is whole: its recipe, every row of its tables, its ledgers, and who writes it."""
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from obstore.exceptions import BaseError
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.engine.examine import LATER, Examination, Examiner, Judge, examine
 from unreel.engine.kind import ANSWERS, CLIPS, FINDINGS, TableKind
 from unreel.engine.ledger import SIGNS
@@ -16,8 +15,7 @@ from unreel.engine.lock import Holder, find_holder
 from unreel.engine.place import Place
 from unreel.engine.table import Table
 from unreel.evaluate.faults import answer_fault, clip_fault, finding_fault
-from unreel.evaluate.job import RECIPE_FILE
-from unreel.evaluate.recipe import check_recipe
+from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
 
 RULINGS: Final = "judge.jsonl"
 _STEPS: Final = "steps/"
@@ -126,7 +124,7 @@ def examine_tables(place: Place, examiner: Examiner) -> dict[str, Examination]:
 
 def sum_up(place: Place, ledgers: Path, tables: Mapping[str, Examination]) -> RunCheck:
     """What the tables of the run, its recipe and its ledgers say together."""
-    recipe = check_recipe_file(place) if _is_there(place) else None
+    recipe = check_recipe_file(place)
     if recipe is None and _ANSWERS in tables:
         recipe = RecipeCheck(problem="is lost")
     if recipe is None and not tables:
@@ -193,32 +191,14 @@ def check_table(found: Examination, name: str) -> TableCheck:
 
 
 def check_recipe_file(place: Place) -> RecipeCheck | None:
-    """The recipe at `place`; None where there is none, which a run that was killed early has not."""
-    try:
-        text = bytes(place.objects().get(RECIPE_FILE).bytes())
-    except FileNotFoundError:
-        return None
-    except (BaseError, OSError) as error:
-        return RecipeCheck(problem=f"cannot be read: {error}")
-    try:
-        stored = json.loads(text)
-        reviewer, instrument = str(stored["reviewer"]), str(stored["instrument"])
-        values: dict[str, Any] = dict(stored["recipe"])
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        return RecipeCheck(problem=f"is no recipe: {type(error).__name__}: {error}")
-    try:
-        now = str(check_recipe(values).instrument.instrument)
-    except UnreelError as error:
-        return RecipeCheck(
-            reviewer=reviewer,
-            instrument=instrument,
-            problem=f"cannot be used by this release: {error}",
-            is_later=True,
-        )
-    problem = "" if now == instrument else f"asks {instrument}, and this release {now}"
-    return RecipeCheck(
-        reviewer=reviewer, instrument=instrument, problem=problem, is_later=bool(problem)
-    )
+    """The recipe at `place`; None where there is none, as in a run that was killed early."""
+    match find_recipe(place):
+        case None:
+            return None
+        case UnusableRecipe(problem=problem, other_release=other_release):
+            return RecipeCheck(problem=problem, is_later=other_release)
+        case StoredRecipe(reviewer=reviewer, instrument=instrument):
+            return RecipeCheck(reviewer=reviewer, instrument=instrument)
 
 
 def _is_there(place: Place) -> bool:

@@ -4,25 +4,23 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-from pydantic import Field, ValidationError
+from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.core.document import RECIPE_BYTES, parse_object
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import ANSWERS, CLIPS
-from unreel.engine.place import Place
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place, require_conditional_puts
 from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
-from unreel.engine.section import Section, Text
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.evaluate.asking import ReviewStage, answer_row
@@ -35,11 +33,11 @@ from unreel.evaluate.questions import (
     plan_questions,
     require_cleaned,
 )
-from unreel.evaluate.recipe import Recipe, check_recipe
+from unreel.evaluate.recipe import Recipe
 from unreel.evaluate.showing import SurveyedClip
+from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 
-RECIPE_FILE: Final = "recipe.json"
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
 Step = Callable[[str, Progress], None]
@@ -102,7 +100,7 @@ class Run:
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
-        return _stored(self.place).reviewer
+        return _require_recipe(self.place).reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +154,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         )
 
     again = NEVER_PUT.union(retry_failed)
-    with kept_up(engine) as runner:
+    with _driving(run.place), kept_up(engine) as runner:
         if on_due is not None:
             files = survey_rows(benchmark, run.entries(benchmark), cleaned=cleaned)
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
@@ -184,49 +182,34 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     )
 
 
-class StoredRun(Section):
-    """What a run keeps beside its tables."""
-
-    reviewer: Annotated[Text, Field(min_length=1)]
-    instrument: Text
-    recipe: dict[str, Any]
+@contextmanager
+def _driving(place: Place) -> Iterator[None]:
+    """One driver for a run: a second one is refused before it changes anything."""
+    require_conditional_puts(place)
+    with writer_lock(place / "run"):
+        yield
 
 
 def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
     """The run kept at `place`, with the recipe that it was started with.
 
     Raises:
-        InvalidSettingError: There is no run, or its recipe holds what no recipe can.
-        UnreadableSourceError: Its file is damaged, or it was asked with another instrument.
+        InvalidSettingError: There is none.
+        UnreadableSourceError: Its recipe is damaged, or of another release.
     """
-    stored = _stored(place)
-    run = Run(place=place, recipe=check_recipe(stored.recipe), access=access, ledgers=ledgers)
-    if stored.instrument != str(run.scope.instrument):
-        problem = (
-            f"asked with {stored.instrument!a}, and this release measures {run.scope.instrument}"
-        )
-        remedy = "Score it with the release that asked, or ask again"
-        raise UnreadableSourceError((place / RECIPE_FILE).uri, problem, remedy)
-    return run
+    stored = _require_recipe(place)
+    return Run(place=place, recipe=stored.recipe, access=access, ledgers=ledgers)
 
 
-def _stored(place: Place) -> StoredRun:
-    source = (place / RECIPE_FILE).uri
-    remedy = "Name a folder that `unreel eval --out` wrote, as it wrote it"
-    try:
-        return StoredRun.model_validate(parse_object(place.read(RECIPE_FILE, most=RECIPE_BYTES)))
-    except UnreadableSourceError:
-        raise
-    except OSError as error:
+def _require_recipe(place: Place) -> StoredRecipe:
+    stored = find_recipe(place)
+    if isinstance(stored, UnusableRecipe):
+        raise stored.error(place.uri)
+    if stored is None:
         setting, problem = "run", f"{place.uri} holds no run"
-        raise InvalidSettingError(setting, problem, remedy) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
-        problem = f"no recipe of a run: {where}: {first['msg'].lower()}"
-        raise UnreadableSourceError(source, problem, remedy) from error
-    except InvalidValueError as error:
-        raise UnreadableSourceError(source, str(error), remedy) from error
+        remedy = "Name a folder that `unreel eval --out` wrote"
+        raise InvalidSettingError(setting, problem, remedy)
+    return stored
 
 
 class _LeftOut:
@@ -272,13 +255,13 @@ def _keep_recipe(run: Run, cast: Cast) -> None:
         "recipe": run.recipe.model_dump(mode="json"),
     }
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
-    try:
-        run.place.read(RECIPE_FILE, most=RECIPE_BYTES)
-    except FileNotFoundError:
-        run.place.put(RECIPE_FILE, text.encode())
-        return
-    before = _stored(run.place)
-    if (before.instrument, before.reviewer) != (document["instrument"], cast.name):
+    before = find_recipe(run.place)
+    if isinstance(before, UnusableRecipe):
+        raise before.error(run.place.uri)
+    if before is not None and (before.instrument, before.reviewer) != (
+        document["instrument"],
+        cast.name,
+    ):
         setting, problem = "out", f"{run.place.uri} holds a run of {before.reviewer}"
         raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")
     run.place.put(RECIPE_FILE, text.encode())

@@ -28,7 +28,7 @@ from unreel.evaluate.checking import (
     open_table,
     sum_up,
 )
-from unreel.evaluate.job import RECIPE_FILE
+from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 SET_ASIDE: Final = "set-aside.jsonl"
 

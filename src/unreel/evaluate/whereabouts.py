@@ -11,7 +11,8 @@ from unreel.core.identity import digest
 from unreel.core.settings import Settings, read_storage
 from unreel.engine.access import Access
 from unreel.engine.place import Place
-from unreel.evaluate.job import RECIPE_FILE, Run, open_run
+from unreel.evaluate.job import Run, open_run
+from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 S3: Final = "s3://"
 _TABLE: Final = ".lance"

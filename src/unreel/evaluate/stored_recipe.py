@@ -1,0 +1,79 @@
+"""The recipe that a run was started with, as it lies beside its tables."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field, ValidationError
+
+from unreel.core.document import RECIPE_BYTES, parse_object
+from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnreelError
+from unreel.engine.place import Place
+from unreel.engine.section import Section, Text
+from unreel.evaluate.recipe import Recipe, check_recipe
+
+RECIPE_FILE: Final = "recipe.json"
+
+
+class _Document(Section):
+    reviewer: Annotated[Text, Field(min_length=1)]
+    instrument: Text
+    recipe: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRecipe:
+    """What the file says, checked."""
+
+    reviewer: str
+    """The name that the run's answers carry."""
+    instrument: str
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusableRecipe:
+    """A file that says nothing that this release could go by."""
+
+    problem: str
+    other_release: bool
+    """Whether it can be read, so that another release may know what it means."""
+
+    def error(self, run: str) -> UnreadableSourceError:
+        """The same as an error that says what to do."""
+        remedy = f"See what is left with `unreel runs check {run}`"
+        if self.other_release:
+            remedy = "Use the release that wrote it: upgrade unreel where that is a later one"
+        return UnreadableSourceError(f"{run}/{RECIPE_FILE}", self.problem, remedy)
+
+
+def find_recipe(run: Place) -> StoredRecipe | UnusableRecipe | None:
+    """The recipe of the run at that place, or why it cannot be used; None where there is none."""
+    try:
+        text = run.read(RECIPE_FILE, most=RECIPE_BYTES)
+    except UnreadableSourceError as error:
+        return UnusableRecipe(problem=error.problem, other_release=False)
+    except OSError:
+        return None
+    return _read(text)
+
+
+def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
+    try:
+        stored = _Document.model_validate(parse_object(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        problem = f"no recipe of a run: {where}: {first['msg'].lower()}"
+        return UnusableRecipe(problem=problem, other_release=False)
+    except InvalidValueError as error:
+        return UnusableRecipe(problem=f"no recipe of a run: {error}", other_release=False)
+    try:
+        recipe = check_recipe(stored.recipe)
+    except UnreelError as error:
+        problem = f"this release cannot use it ({error})"
+        return UnusableRecipe(problem=problem, other_release=True)
+    now = str(recipe.instrument.instrument)
+    if now != stored.instrument:
+        problem = f"the run asked {stored.instrument!a}, and this release asks {now}"
+        return UnusableRecipe(problem=problem, other_release=True)
+    return StoredRecipe(reviewer=stored.reviewer, instrument=now, recipe=recipe)
