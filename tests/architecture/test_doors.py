@@ -49,6 +49,8 @@ ELSEWHERE = {
     ("report/shelf.py", "link"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),
+    # the device that keeps nothing
+    ("engine/examine.py", "open"),
     # features of a clip, no file
     ("reviewers/fitting.py", "extract"),
     # a store of objects that is no folder of this machine

@@ -1,4 +1,5 @@
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -114,3 +115,37 @@ def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
         )
 
     return make
+
+
+@dataclass(frozen=True)
+class Said:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Said]:
+    """Types a command in this process; whatever else than an exit leaves it is a traceback."""
+
+    from unreel.cli.main import main
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["unreel", *map(str, words)])
+        status: Any = 0
+        streams = sys.stdout, sys.stderr
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+        finally:
+            for guarded in {sys.stdout, sys.stderr} - {*streams}:
+                guarded.flush()
+                guarded.detach()
+            sys.stdout, sys.stderr = streams
+        told = capsys.readouterr()
+        return Said(int(status or 0), told.out, told.err)
+
+    return run

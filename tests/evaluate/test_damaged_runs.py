@@ -2,9 +2,7 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 import lance
 import pyarrow as pa
 
-from unreel.cli.main import main
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
 from unreel.engine.committer import Pace
@@ -25,32 +22,7 @@ from unreel.engine.table import Table
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import check_recipe
 
-
-@dataclass(frozen=True)
-class Said:
-    status: int
-    out: str
-    err: str
-
-
-Type = Callable[..., Said]
-
-
-@pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Type:
-    """Types a command in this process; whatever else than an exit leaves it is a traceback."""
-
-    def run(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["unreel", *map(str, words)])
-        status: Any = 0
-        try:
-            main()
-        except SystemExit as end:
-            status = end.code
-        told = capsys.readouterr()
-        return Said(int(status or 0), told.out, told.err)
-
-    return run
+Type = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -370,3 +342,39 @@ def test_a_place_without_a_run_is_asked_wrongly(
         assert said.status == 2
         assert "holds no run" in said.err
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_damaged_run_on_a_store_is_told_and_mended_there(
+    whole: Path,
+    s3: Any,
+    clips: Path,
+    typed: Type,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UNREEL_S3_ENDPOINT", s3.options["aws_endpoint"])
+    monkeypatch.setenv("UNREEL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.options["aws_access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.options["aws_secret_access_key"])
+    place = s3 / tmp_path.name
+    for path in whole.rglob("*"):
+        if path.is_file() and path.suffix not in {".lock", ".ledger"}:
+            place.objects().put(f"run/{path.relative_to(whole)}", path.read_bytes())
+    run = (place / "run").uri
+    assert typed("runs", "check", run).status == 0
+    lost = data_file(whole).relative_to(whole)
+    place.objects().put(f"run/{lost}", b"half an object")
+    found = typed("runs", "check", run)
+    assert found.status == 1
+    assert f"unreel runs repair {run}" in found.err
+    said = typed("score", run)
+    assert said.status == 2
+    assert "unreel runs check" in said.err
+    assert typed("runs", "repair", run).status == 0
+    resumed = typed(*asked(clips), "--out", f"{run}-repaired")
+    assert resumed.status == 0, resumed
+    assert (
+        json.loads(resumed.out)["scores"]
+        == json.loads(typed("score", whole, "--json").out)["scores"]
+    )
+    assert typed("runs", "check", f"{run}-repaired").status == 0

@@ -9,6 +9,7 @@ from collections.abc import Sized
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NoReturn
+from unicodedata import category
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidValueError
@@ -18,6 +19,10 @@ LARGEST: Final = 10**12
 LONGEST_NUMBER: Final = 40
 URL_SCHEMES: Final = frozenset({"http", "https", "s3", "gs", "hf"})
 CELL_SHOWN: Final = 60
+_BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
+_TURNING: Final = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
 def refuse(what: str, value: object, remedy: str) -> NoReturn:
@@ -47,7 +52,7 @@ def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         refuse(what, value, "Write plain text")
     if not value.isascii() and not _encodable(value):
-        refuse(what, value, "Save the table as UTF-8")
+        refuse(what, value, "Save the table as UTF-8, and give the file a name in it")
     return value.strip()
 
 
@@ -82,11 +87,22 @@ def is_blank(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
+def walked(path: str) -> str:
+    """The path of a file that was found below a benchmark's folder, as it is."""
+    text(path, "path")
+    _require_plain(path, "path")
+    return path
+
+
+def show_name(path: str) -> str:
+    """A path that was refused, for people: safe to print, to store and to send."""
+    return show_cell(path).strip("'\"")
+
+
 def location(value: object, what: str) -> str:
     """A URL, or a path that stays below the benchmark's folder, made plain."""
     found = text(value, what)
-    if not found.isprintable() or "\\" in found:
-        refuse(what, value, "Write a plain path with / between its parts")
+    _require_plain(found, what)
     if "://" in found:
         if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:
             refuse(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
@@ -109,6 +125,26 @@ def location(value: object, what: str) -> str:
 def is_url(place: str) -> bool:
     """True for a location that is no path."""
     return "://" in place
+
+
+def _require_plain(place: str, what: str) -> None:
+    if not _is_plain(place):
+        remedy = (
+            "Write a path with / between its parts, or rename the file, without control characters"
+        )
+        refuse(what, place, remedy)
+
+
+def _is_plain(place: str) -> bool:
+    """Whether nothing in it breaks lines, moves a cursor or turns the order of what is shown.
+
+    `str.isprintable` alone would refuse the blanks that cameras put into names, joined emoji, private
+    characters, and whatever is younger than this Python.
+    """
+    if "\\" in place:
+        return False
+    odd = [] if place.isprintable() else [one for one in place if not one.isprintable()]
+    return not any(one in _TURNING or category(one) in _BREAKING for one in odd)
 
 
 def _encodable(value: str) -> bool:

@@ -35,9 +35,9 @@ def read_folders(root: Path) -> Iterator[Row]:
                 yield found
                 continue
             try:
-                place = cells.location(found, "path")
+                place = cells.walked(found)
             except InvalidValueError as error:
-                yield Rejected(cells.show_cell(found).strip("'\""), str(error))
+                yield Rejected(cells.show_name(found), str(error))
                 continue
             yield Entry(name=place, location=place, origin=_origin(place))
 

@@ -35,7 +35,7 @@ COMMANDS: Final = {
     ),
     "report": _Word(Lazy("unreel.cli.report:report"), "Show runs as pages to look at."),
     "review": _Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
-    "runs": _Word(Lazy("unreel.cli.runs:runs"), "List the runs in a folder."),
+    "runs": _Word(Lazy("unreel.cli.runs:runs"), "List runs, check one, or mend a copy of it."),
     "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
 }
 

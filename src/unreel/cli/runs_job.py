@@ -6,7 +6,7 @@ from unreel.cli.output import print_json, print_table, say
 from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.engine.examine import Examiner
 from unreel.engine.lock import Holder
-from unreel.evaluate.checking import RunCheck, TableCheck, check_run
+from unreel.evaluate.checking import TAKE_AGAIN, RunCheck, TableCheck, check_run
 from unreel.evaluate.repairing import SET_ASIDE, Kept, Repair, repair_run
 from unreel.evaluate.whereabouts import find_place, local_folder
 
@@ -108,6 +108,8 @@ def _advise(check: RunCheck) -> None:
         say(f"{check.run} is whole")
     elif check.is_later:
         say(f"{check.run} is of another release. Upgrade unreel, and check it again")
+    elif check.is_curation:
+        say(f"{check.run} is damaged. {TAKE_AGAIN}")
     else:
         say(f"{check.run} is damaged. Mend a copy of it with `unreel runs repair {check.run}`")
 

@@ -25,7 +25,7 @@ from unreel.core.errors import UnreelError
 from unreel.core.failure import FailureReason
 from unreel.engine import seal
 from unreel.engine.stage import Row
-from unreel.engine.table import Table, mark_of, plain
+from unreel.engine.table import Table, mark_of, words_of
 
 CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"
@@ -34,6 +34,7 @@ _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
 """Lance names a manifest by how far its version is from this, so that the latest is listed first."""
 _BATCH: Final = 1_024
+_REASONS: Final = frozenset(reason.value for reason in FailureReason)
 
 Judge = Callable[[Row], str | None]
 """What is wrong with a stored row of some kind, in words that can be counted; it must pickle."""
@@ -261,7 +262,7 @@ def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
     if seal.is_broken(row):
         return CHANGED
     reason = row["failure_reason"]
-    if reason is not None and reason not in FailureReason:
+    if reason is not None and reason not in _REASONS:
         return UNKNOWN_REASON
     return judge(row)
 
@@ -276,7 +277,7 @@ def _is_whole(found: Sequence[Contents | Unreadable]) -> bool:
 def _lost(table: Table, versions: Sequence[int]) -> list[str]:
     """Versions that were committed, by Lance's own note of the latest, and are not there."""
     try:
-        noted = json.loads(bytes(table.place.objects().get(_HINT).bytes()))["version"]
+        noted = json.loads(table.place.read(_HINT))["version"]
     except (BaseError, OSError, ValueError, TypeError, LookupError):
         return []
     if versions and isinstance(noted, int) and noted > versions[0]:
@@ -298,8 +299,8 @@ def _read(table: Table, piece: Piece, judge: Judge) -> Contents | Unreadable:
             fault = fault_of(row, table, judge)
             if fault is not None:
                 faults[fault] += 1
-    except (UnreelError, OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
-        return Unreadable(plain(error))
+    except (UnreelError, OSError, ValueError, RuntimeError, LookupError) as error:
+        return Unreadable(words_of(error))
     return Contents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
 
 
@@ -308,7 +309,7 @@ def _fragments(table: Table, version: int) -> tuple[Fragment, ...] | Unreadable:
         fragments = table.open(version).get_fragments()
         return tuple(_describe(fragment, version) for fragment in fragments)
     except (UnreelError, OSError, ValueError, RuntimeError) as error:
-        return Unreadable(plain(error))
+        return Unreadable(words_of(error))
 
 
 def _describe(fragment: Any, version: int) -> Fragment:

@@ -17,6 +17,7 @@ from unreel.engine.examine import (
     fault_of,
     piece_rows,
 )
+from unreel.engine.kind import TableKind
 from unreel.engine.lock import writer_lock
 from unreel.engine.stage import Row, has_failed
 from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter, mark_of
@@ -54,14 +55,14 @@ def salvage(
     rescue = _Rescue(found.table, judge, set_aside)
     with writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
-        _append(writer, rescue.right(readable))
+        _append(writer, into.kind, rescue.right(readable))
         doubled = writer.mend()
         loose = (
             file
             for file in found.loose
             if isinstance(examiner.read(found.table, file, judge), Contents)
         )
-        _append(writer, rescue.missing(loose))
+        _append(writer, into.kind, rescue.missing(loose))
     return Salvage(
         kept=into.count(),
         found_again=len(rescue.found_again),
@@ -113,6 +114,7 @@ class _Rescue:
         }
 
 
-def _append(writer: TableWriter, rows: Iterator[Row]) -> None:
+def _append(writer: TableWriter, kind: TableKind, rows: Iterator[Row]) -> None:
     while chunk := list(itertools.islice(rows, FRAGMENT_ROWS)):
-        writer.append(chunk)
+        for portion in kind.portions(chunk):
+            writer.append(portion)

@@ -200,15 +200,10 @@ class Table:
         self.kind.require(dataset.schema, self.place.uri)
         return dataset
 
-    def files(self) -> Mapping[str, int]:
-        """The manifests and data files that lie there, by path below the table, with their sizes."""
-        if self.place.is_local and not self.place.path.is_dir():
-            return {}
+    def files(self) -> list[str]:
+        """The manifests and data files that lie there, by path below the table."""
         with self.reading():
-            listed = {
-                one["path"]: one["size"] for page in self.place.objects().list() for one in page
-            }
-        return {path: size for path, size in listed.items() if _FILE.fullmatch(path)}
+            return [name for name in self.place.names() if _FILE.fullmatch(name)]
 
     def _find(self) -> Any:
         """The data set, or None where nothing was ever committed; a damaged one is no absent one."""
@@ -236,7 +231,7 @@ class Table:
         remedy = f"See what is left with `unreel runs check {folder}`"
         if not self.place.is_local:
             remedy = f"Try the store with `unreel doctor --store {folder}`. {remedy}"
-        return UnreadableSourceError(self.place.uri, f"cannot be read: {plain(problem)}", remedy)
+        return UnreadableSourceError(self.place.uri, f"cannot be read: {words_of(problem)}", remedy)
 
     def _require_unique_keys(self, dataset: Any) -> None:
         with self.reading():
@@ -386,7 +381,7 @@ def _share_heaps() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
-def plain(problem: object) -> str:
+def words_of(problem: object) -> str:
     """The words of an error without what only its library's authors can use."""
     return _SOURCE_LINE.sub("", str(problem)).removeprefix("External error: ")
 

@@ -18,6 +18,7 @@ from unreel.evaluate.faults import answer_fault, clip_fault, finding_fault
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
 
 RULINGS: Final = "judge.jsonl"
+TAKE_AGAIN: Final = "Move its damaged tables away and start the same `unreel curate` again: it takes those steps anew"
 _STEPS: Final = "steps/"
 _ANSWERS: Final = "answers.lance"
 
@@ -96,6 +97,11 @@ class RunCheck:
         recipe = "" if self.recipe is None else self.recipe.problem
         ledgers = any(ledger.problem for ledger in self.ledgers)
         return not recipe and not ledgers and all(table.is_whole for table in self.tables)
+
+    @property
+    def is_curation(self) -> bool:
+        """Whether these are the steps of a curation, which can be taken again."""
+        return is_curation([f"{table.name}.lance" for table in self.tables])
 
     @property
     def is_later(self) -> bool:

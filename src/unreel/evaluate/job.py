@@ -40,6 +40,8 @@ from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
+DRIVER: Final = "run"
+"""What a driver of a run holds the lock of, as long as it drives."""
 Step = Callable[[str, Progress], None]
 """Told `clips` or `answers`, and how far that part is."""
 
@@ -186,7 +188,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 def _driving(place: Place) -> Iterator[None]:
     """One driver for a run: a second one is refused before it changes anything."""
     require_conditional_puts(place)
-    with writer_lock(place / "run"):
+    with writer_lock(place / DRIVER):
         yield
 
 

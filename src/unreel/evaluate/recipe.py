@@ -93,6 +93,16 @@ class Recipe(Section):
     """A TOML file of prices, needed for a cap on cost."""
     seed: Seed = 0
 
+    @field_validator("benchmark")
+    @classmethod
+    def _benchmark_can_be_written_down(cls, benchmark: str) -> str:
+        try:
+            benchmark.encode()
+        except UnicodeEncodeError as error:
+            setting, problem = "benchmark", f"the path {benchmark!a} is not UTF-8"
+            raise InvalidSettingError(setting, problem, "Rename the folder") from error
+        return benchmark
+
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, model: str) -> str:

@@ -1,15 +1,15 @@
 """A damaged run written anew beside the old one, which stays as it is."""
 
 import json
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile
 from typing import IO, Final
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.core.writing import Folder
 from unreel.engine.examine import Examination, Examiner
 from unreel.engine.ledger import Ledger
 from unreel.engine.lock import writer_lock
@@ -18,16 +18,17 @@ from unreel.engine.salvage import Salvage, SetAside, salvage
 from unreel.engine.stage import Row
 from unreel.evaluate.checking import (
     RULINGS,
+    TAKE_AGAIN,
     RunCheck,
     check_recipe_file,
     examine_tables,
     find_ledgers,
     find_tables,
-    is_curation,
     judge_of,
     open_table,
     sum_up,
 )
+from unreel.evaluate.job import DRIVER
 from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 SET_ASIDE: Final = "set-aside.jsonl"
@@ -61,12 +62,11 @@ def repair_run(run: Kept, out: Kept, examiner: Examiner) -> Repair | RunCheck:
         UnreadableSourceError: Another run writes it, or `out` is taken.
     """
     with ExitStack() as held:
-        names = find_tables(run.place)
-        for name in names:
-            held.enter_context(writer_lock(run.place / name))
+        if find_tables(run.place):
+            held.enter_context(writer_lock(run.place / DRIVER))
         found = examine_tables(run.place, examiner)
         check = sum_up(run.place, run.ledgers, found)
-        _require_ours(check, names)
+        _require_ours(check)
         if check.is_whole:
             return check
         _require_empty(out.place)
@@ -77,17 +77,14 @@ def repair_run(run: Kept, out: Kept, examiner: Examiner) -> Repair | RunCheck:
     return Repair(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
 
 
-def _require_ours(check: RunCheck, tables: Sequence[str]) -> None:
+def _require_ours(check: RunCheck) -> None:
     setting = "run"
     if check.is_later:
         problem = f"{check.run} is of another release"
         raise InvalidSettingError(setting, problem, "Upgrade unreel, and check it again")
-    if is_curation(tables):
+    if check.is_curation:
         problem = f"{check.run} is a curation, no run"
-        remedy = (
-            "Move its damaged tables away and start the same `unreel curate` again: it takes those "
-            "steps anew"
-        )
+        remedy = TAKE_AGAIN
         raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -108,7 +105,7 @@ def _salvage_all(
 
 
 def _require_empty(place: Place) -> None:
-    taken = place.path.exists() if place.is_local else bool(place.objects().list().collect())
+    taken = place.path.exists() if place.is_local else bool(place.names())
     if taken:
         problem, remedy = "exists already", "Name a new place with --out, or remove it"
         raise UnreadableSourceError(place.uri, problem, remedy)
@@ -117,11 +114,11 @@ def _require_empty(place: Place) -> None:
 @contextmanager
 def _set_aside(out: Place) -> Iterator[IO[bytes]]:
     """A file for the rows that are not right; it is put to `out` where there are any."""
-    with TemporaryFile() as file:
+    with NamedTemporaryFile(prefix="unreel-") as file:
         yield file
         if file.tell():
-            file.seek(0)
-            out.objects().put(SET_ASIDE, file)
+            file.flush()
+            out.put(SET_ASIDE, Path(file.name))
 
 
 def _teller(file: IO[bytes], table: str) -> SetAside:
@@ -136,17 +133,16 @@ def _copy_recipe(run: Place, out: Place) -> None:
     """The recipe as it is; one that cannot be used is written by the next `unreel eval`."""
     recipe = check_recipe_file(run)
     if recipe is not None and not recipe.problem:
-        text = bytes(run.objects().get(RECIPE_FILE).bytes())
-        out.objects().put(RECIPE_FILE, text)
+        out.put(RECIPE_FILE, run.read(RECIPE_FILE))
 
 
 def _copy_ledgers(run: Path, out: Path) -> None:
     """The ledgers without their torn lines, and the rulings of judges, whose reader passes over them."""
-    out.mkdir(parents=True, exist_ok=True)
+    into = Folder(out)
     for file in find_ledgers(run):
         try:
-            shutil.copyfile(file, out / file.name)
-        except OSError:
+            into.copy(file, file.name)
+        except (UnreelError, OSError):
             continue  # told by the check; without it every item is as good as new
         if file.name != RULINGS:
             Ledger(out / file.name).close()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
+from unicodedata import category
 
 from obstore.exceptions import BaseError
 
@@ -16,17 +17,28 @@ from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 S3: Final = "s3://"
 _TABLE: Final = ".lance"
+_TABLES: Final = ("clips.lance", "answers.lance")
+"""A frozen benchmark has a recipe too, and neither of them."""
 
 
 def find_place(text: str, storage: Mapping[str, str]) -> Place:
     """The place that a person named: a folder, or `s3://bucket/prefix`."""
     if "://" not in text:
+        _require_writable_name(text)
         return Place(text)
     bucket = text.removeprefix(S3).partition("/")[0]
     if not text.startswith(S3) or not bucket:
         setting, problem = "run", f"cannot use {text!r}"
         raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
     return Place(text.rstrip("/"), storage)
+
+
+def _require_writable_name(text: str) -> None:
+    """Refuse a folder that tables cannot be opened in, because of how it is called."""
+    if any(category(one) in {"Cc", "Cs"} for one in str(Path(text).absolute())):
+        setting, problem = "run", f"cannot use the folder {text!a}"
+        remedy = "Name one without control characters, in UTF-8"
+        raise InvalidSettingError(setting, problem, remedy)
 
 
 def local_folder(place: Place, settings: Settings) -> Path:
@@ -54,7 +66,9 @@ def find_runs(text: str, settings: Settings) -> Iterator[str]:
     """The runs at or below the folder or prefix `text`, sorted; what lies inside a run is not read."""
     place = find_place(text, read_storage(settings))
     if place.is_local:
-        yield from (str(path.parent) for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")))
+        for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")):
+            if any((path.parent / table).is_dir() for table in _TABLES):
+                yield str(path.parent)
         return
     try:
         yield from (place.uri + below for below in _below(place, ""))
@@ -66,9 +80,11 @@ def find_runs(text: str, settings: Settings) -> Iterator[str]:
 def _below(place: Place, prefix: str) -> Iterator[str]:
     listed = place.objects().list_with_delimiter(prefix or None)
     names = {entry["path"].rpartition("/")[2] for entry in listed["objects"]}
+    folders = [folder.rstrip("/") for folder in sorted(listed["common_prefixes"])]
     if RECIPE_FILE in names:
-        yield f"/{prefix}".rstrip("/")
+        if {folder.rpartition("/")[2] for folder in folders} & {*_TABLES}:
+            yield f"/{prefix}".rstrip("/")
         return
-    for folder in sorted(listed["common_prefixes"]):
-        if not folder.rstrip("/").endswith(_TABLE):
+    for folder in folders:
+        if not folder.endswith(_TABLE):
             yield from _below(place, folder)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from unreel.benchmarks.cells import is_url, location
+from unreel.benchmarks.cells import is_url, show_name, walked
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
@@ -173,10 +173,10 @@ def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[
             yield name
             continue
         try:
-            place = location(name, "path")
+            place = walked(name)
             yield Entry(name=place, location=place, origin=_origin(place, section))
         except InvalidValueError as error:
-            yield Rejected(name, str(error))
+            yield Rejected(show_name(name), str(error))
 
 
 def _origin(place: str, section: SourceSection) -> Origin:
