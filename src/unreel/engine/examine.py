@@ -249,7 +249,7 @@ def piece_rows(table: Table, piece: Piece) -> Iterator[Row]:
         batches = fragment.scanner(batch_size=_BATCH).to_batches()
     else:
         uri = (table.place / piece.path).uri
-        reader = LanceFileReader(uri, storage_options=dict(table.place.options))
+        reader = LanceFileReader(uri, storage_options=table.place.storage_options)
         batches = reader.read_all(batch_size=_BATCH).to_batches()
     for batch in batches:
         yield from batch.to_pylist()
