@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+_THERE_ALREADY = 409
+"""What a server says of its bucket when it is started again."""
+
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -43,11 +46,11 @@ def _start(
     said = ""
     for _ in range(5):
         folder = tmp_path_factory.mktemp("weed")
-        command, filer_port, s3_port = _command(binary, folder)
+        command, filer_port, s3_port = weed_command(binary, folder)
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(command, stdout=log, stderr=log)
         bucket = f"http://127.0.0.1:{filer_port}/buckets/tests/"
-        if _has_bucket(bucket, s3_port, server):
+        if has_bucket(bucket, s3_port, server):
             return server, s3_port
         server.kill()
         server.wait(timeout=30)
@@ -56,7 +59,8 @@ def _start(
     raise RuntimeError(msg)
 
 
-def _command(binary: str, folder: Path) -> tuple[list[str], int, int]:
+def weed_command(binary: str, folder: Path) -> tuple[list[str], int, int]:
+    """What starts a server in `folder`, again too, and its ports for the bucket and for S3."""
     keys = {"accessKey": "k", "secretKey": "s"}
     actions = ["Admin", "Read", "Write", "List", "Tagging"]
     identity = {"name": "t", "credentials": [keys], "actions": actions}
@@ -79,13 +83,18 @@ def _free_ports(n: int) -> list[int]:
     return ports
 
 
-def _has_bucket(url: str, s3_port: int, server: "subprocess.Popen[bytes]") -> bool:
+def has_bucket(url: str, s3_port: int, server: "subprocess.Popen[bytes]") -> bool:
+    """Wait until `server` has its bucket; False when it ended instead."""
     until_s = time.monotonic() + 120
     while server.poll() is None and time.monotonic() < until_s:
         try:
             socket.create_connection(("127.0.0.1", s3_port), 5).close()
             request = urllib.request.Request(url, method="POST")
             urllib.request.urlopen(request, timeout=5).close()
+        except urllib.error.HTTPError as error:
+            if error.code == _THERE_ALREADY:
+                return True
+            time.sleep(0.2)
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
         else:

@@ -64,7 +64,7 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
     """The control: surveys well, then asks everything and appends, whatever is there."""
     run = run_in(folder)
     benchmark = run.benchmark()
-    clips = survey_rows(benchmark, run.entries(benchmark))
+    clips = survey_rows(benchmark, run.entries(benchmark), run.access)
     run_stages(clips, [SurveyStage(run.access)], table=run.clips)
     cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
     rows = [answer_row(one, cast.name) for one in run.plan() if isinstance(one, Planned)]

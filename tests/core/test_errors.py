@@ -1,3 +1,4 @@
+import errno
 import pickle
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
+    MachineError,
     MediaError,
     MissingExtraError,
     SandboxError,
@@ -12,6 +14,8 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
     UnsafeTargetError,
+    raise_refusal,
+    told,
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.registry import Lazy, Registry
@@ -24,6 +28,7 @@ ERRORS = [
     MissingExtraError("lance", "eval"),
     UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"),
     UnsafeTargetError("page/media", "is a link, or no folder"),
+    MachineError("no room", "Make room"),
     SandboxError("the process that opens media files did not start"),
     MediaError(Failure(FailureReason.NO_VIDEO, "audio only")),
 ]
@@ -87,3 +92,39 @@ def test_settings_default_to_the_environment_of_the_process(
 ) -> None:
     monkeypatch.setenv("UNREEL_MEDIA_MB", "77")
     assert read_settings().media_mb == 77
+
+
+def _behind(cause: BaseException) -> Exception:
+    """An error that came from another, as libraries wrap them."""
+    error = RuntimeError("a step failed")
+    error.__cause__ = cause
+    return error
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FULL,
+        OSError("LanceError(IO): No space left on device (os error 28), /a/writer.rs:254:9"),
+        _behind(FULL),
+        ExceptionGroup("two", [ValueError("no"), FULL]),
+    ],
+    ids=["python", "rust", "wrapped", "group"],
+)
+def test_a_refusal_of_the_machine_is_told_with_what_to_do_however_it_is_wrapped(
+    error: Exception,
+) -> None:
+    with pytest.raises(MachineError, match=r"No space left on device.*\. Make room\. Run the same"):
+        raise_refusal(error)
+    assert str(told(error)).startswith(("No space", "LanceError", "[Errno 28]"))
+
+
+def test_an_error_of_one_item_is_no_refusal_and_a_bug_is_not_told() -> None:
+    missing = FileNotFoundError(errno.ENOENT, "No such file", "clip.mp4")
+    raise_refusal(missing)
+    raise_refusal(UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"))
+    assert "Run the same command again" in str(told(missing))
+    assert told(KeyError("bug")) is None

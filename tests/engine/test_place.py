@@ -139,3 +139,11 @@ def test_a_holder_whose_lease_was_taken_may_not_commit(s3: Place) -> None:
         s3.objects().put("lost.lance.lock", b'{"owner": "another"}')
         with pytest.raises(UnreadableSourceError, match="took over"):
             lock.verify()
+
+
+def test_a_lease_is_still_held_when_the_reply_to_its_renewal_is_lost(s3: Place) -> None:
+    with writer_lock(s3 / "lost-reply.lance") as lock:
+        tag = lock._tag  # type: ignore[attr-defined]
+        lock.verify()
+        lock._tag = tag  # type: ignore[attr-defined]  # as if the store had not told the new one
+        lock.verify()

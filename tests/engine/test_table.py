@@ -275,3 +275,22 @@ def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool
             row["key"]: row["failure_reason"] for row in table.rows()
         }
         assert len(held) == len(pairs)
+
+
+def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Table) -> None:
+    commit(table, answers("a"))
+    for manifest in table.place.path.glob("_versions/*"):
+        manifest.write_bytes(b"not a manifest")
+    with pytest.raises(UnreadableSourceError, match="cannot be read"):
+        table.held(["a"])
+
+
+def test_a_row_with_another_mark_is_due_and_replaces_the_old_one(tmp_path: Path) -> None:
+    table = Table(Place(str(tmp_path / "clips.lance")), CLIPS)
+    commit(table, [{"key": "a", "mark": "10 x"}])
+    held = table.held(["a"])["a"]
+    assert not held.is_due({"key": "a", "mark": "10 x"}, ())
+    assert not held.is_due({"key": "a"}, ())
+    assert held.is_due({"key": "a", "mark": "10 y"}, ())
+    commit(table, [{"key": "a", "mark": "10 y", "attempt": held.attempt + 1}])
+    assert [row["mark"] for row in table.rows()] == ["10 y"]

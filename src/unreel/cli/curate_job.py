@@ -9,6 +9,7 @@ from typing import Any
 from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
+from unreel.cli.stopping import goes_on
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.curate.job import Curation, State, curate, plan_steps
@@ -77,7 +78,7 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
 
 def _work(curation: Curation, *, until: str | None) -> State:
     tell_contacts(_asked_models(curation.recipe, until), curation.bench.access.settings)
-    with Meter() as meter:
+    with Meter() as meter, goes_on(curation.bench.place.uri, meter):
         bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
         return curate(replace(curation, bench=bench), until=until)
 

@@ -10,6 +10,7 @@ from unreel.cli.contacts import tell_contacts
 from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
+from unreel.cli.stopping import goes_on
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.engine.run import ALL_FAILURES
@@ -46,7 +47,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     named = out or str(Path("runs") / _slug(resolved.model, resolved.protocol, resolved.benchmark))
     place = find_place(named, access.storage)
     run = Run(place=place, recipe=resolved, access=access, ledgers=local_folder(place, settings))
-    with Meter() as meter:
+    with Meter() as meter, goes_on(place.uri, meter):
         outcome = evaluate(
             run,
             engine=engine,

@@ -8,8 +8,9 @@ from typing import Final
 import click
 
 from unreel.cli.output import say
+from unreel.cli.stopping import Stopped, hear_signals
 from unreel.cli.streams import guard_streams
-from unreel.core.errors import UnreelError
+from unreel.core.errors import told
 from unreel.core.registry import Lazy
 
 
@@ -68,13 +69,15 @@ class _LateGroup(click.Group):
 def unreel() -> None:
     """Tell whether a video looks AI-generated, where, when and why.
 
-    Data goes to stdout, talk to stderr. Status 0: done; 1: finished with failures; 2: asked wrongly.
+    Data goes to stdout, talk to stderr. Status 0: done; 1: finished with failures; 2: asked wrongly, or
+    stopped by what the last line says; 130: stopped by Ctrl-C.
     """
 
 
 def main() -> None:
-    """Run the command line; an error that unreel raises on purpose ends it with status 2."""
+    """Run the command line; what stops it is told in words, with what to do next."""
     guard_streams()
+    hear_signals()
     try:
         sys.exit(unreel(standalone_mode=False))
     except click.ClickException as error:
@@ -83,6 +86,17 @@ def main() -> None:
     except click.Abort:
         say("Aborted!")
         sys.exit(1)
-    except UnreelError as error:
-        say(f"unreel: {error}")
+    except Stopped as stopped:
+        _tell(stopped, stopped)
+        sys.exit(stopped.status)
+    except Exception as error:
+        known = told(error)
+        if known is None:
+            raise  # A bug: its trace is what to report.
+        _tell(known, error)
         sys.exit(2)
+
+
+def _tell(words: BaseException, stop: BaseException) -> None:
+    for line in (f"unreel: {words}", *getattr(stop, "__notes__", ())):
+        say(line)

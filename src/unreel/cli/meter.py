@@ -35,6 +35,7 @@ class Meter:
         self._due: int | None = None
         self.cost_usd: float | None = None
         """What the rows so far cost; `None` where no price is known."""
+        self._n_of_part: dict[str, int] = {}
         self._began_s = clock()
         self._told_s: float | None = None
         self._open = ExitStack()
@@ -59,6 +60,11 @@ class Meter:
     ) -> None:
         self._open.close()
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that were committed so far, of all parts."""
+        return sum(self._n_of_part.values())
+
     def expect(self, part: str, due: int) -> None:
         """A part begins, with so many rows to come."""
         self._part, self._due, self._began_s = part, due, self._clock()
@@ -67,6 +73,7 @@ class Meter:
         """Rows of a part were committed."""
         if part != self._part:
             self._part, self._due = part, None
+        self._n_of_part[part] = progress.done + progress.failed
         if progress.cost_usd is not None:
             self.cost_usd = progress.cost_usd
         now_s = self._clock()

@@ -7,6 +7,7 @@
     ├── MissingExtraError     (ImportError)  an optional package is not installed
     ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
     ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
+    ├── MachineError          (OSError)      the machine or its store refuses what every item needs
     ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
@@ -15,9 +16,29 @@ survives the trip between processes.
 """
 
 import difflib
-from collections.abc import Sequence
+import errno
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from unreel.core.failure import Failure
+
+GO_ON: Final = "Run the same command again: what was committed is kept"
+_ROOM: Final = f"Make room. {GO_ON}"
+_WRITABLE: Final = f"Make it writable or name another place. {GO_ON}"
+_FILES: Final = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"
+_REFUSALS: Final = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: _WRITABLE,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+}
+"""What no item of a job can help: the job ends, where another error would cost one item."""
+_OTHERWISE: Final = f"Mend it. {GO_ON}"
+_BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
+"""How Lance and obstore tell of an error of the system."""
+_SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
 class UnreelError(Exception):
@@ -95,6 +116,18 @@ class UnsafeTargetError(UnreelError, RuntimeError):
         return f"{self.target!a} {self.problem}. Take it away, or name another folder"
 
 
+class MachineError(UnreelError, OSError):
+    """The machine, or its store, refuses what every item of a job needs: room, one more open file."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}. {self.remedy}"
+
+
 class SandboxError(UnreelError, RuntimeError):
     """The confined process that opens strangers' files does not work on this machine."""
 
@@ -115,3 +148,63 @@ class MediaError(UnreelError, RuntimeError):
 
     def __str__(self) -> str:
         return str(self.failure)
+
+
+def raise_refusal(error: BaseException) -> None:
+    """Raise a `MachineError` where the machine's refusal stands behind `error`, however deep.
+
+    For code that makes a failure of an error: the clip before it is not to blame for a full disk.
+
+    Raises:
+        MachineError: No other item would fare better.
+    """
+    for behind in _behind(error):
+        if isinstance(behind, MachineError):
+            raise behind
+        remedy = _REFUSALS.get(_number(behind))
+        if remedy is not None:
+            raise MachineError(words_of(behind), remedy) from error
+
+
+def told(error: Exception) -> UnreelError | None:
+    """`error` with what to do next, where the system or a store is behind it; a bug is not told."""
+    try:
+        raise_refusal(error)
+    except MachineError as refusal:
+        return refusal
+    if isinstance(error, UnreelError):
+        return error
+    for behind in _behind(error):
+        if isinstance(behind, UnreelError):
+            return behind
+        if isinstance(behind, OSError) or _number(behind):
+            return MachineError(words_of(behind), _OTHERWISE)
+    return None
+
+
+def words_of(error: object) -> str:
+    """An error's words on one line, without the places in its library's source."""
+    said = str(error).strip().partition("\n")[0].removeprefix("External error: ")
+    return _SOURCE_LINE.sub("", said).rstrip(". ")
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The error and all that it came from."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
+        waiting += [one.__cause__, one.__context__]
+
+
+def _number(error: BaseException) -> int:
+    if isinstance(error, OSError) and isinstance(error.errno, int):
+        return error.errno
+    named = _BY_RUST.search(str(error))
+    return int(named[1]) if named else 0

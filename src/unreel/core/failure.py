@@ -10,6 +10,7 @@ class FailureReason(StrEnum):
     NOT_A_FILE = "not-a-file"
     NOT_NAMED = "not-named"
     TOO_LARGE = "too-large"
+    CLIP_CHANGED = "clip-changed"
     FORMAT_REFUSED = "format-refused"
     CODEC_REFUSED = "codec-refused"
     TOO_MANY_PIXELS = "too-many-pixels"
@@ -68,6 +69,7 @@ _REMEDIES = {
     FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
     FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it.",
     FailureReason.TOO_LARGE: "Raise UNREEL_FETCH_MB if the file is meant to be so large.",
+    FailureReason.CLIP_CHANGED: "Run again when nobody writes there: the new file is asked about.",
     FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",
     FailureReason.CODEC_REFUSED: "Re-encode it to H.264, HEVC, VP9 or AV1.",
     FailureReason.TOO_MANY_PIXELS: "Scale it down.",

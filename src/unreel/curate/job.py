@@ -34,7 +34,9 @@ from unreel.curate.steps.marking import mark_pieces
 from unreel.curate.steps.scan import Cutter, scan_pieces
 from unreel.curate.steps.screening import screen_pieces
 from unreel.engine.access import Access
+from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import kept_up
+from unreel.engine.trouble import stores_told
 
 QUARANTINE: Final = "quarantine.jsonl"
 NOT_AUDITED: Final = Verdict(
@@ -84,12 +86,14 @@ class State:
 Take = Callable[[Curation, State], State]
 
 
+@stores_told()
 def curate(curation: Curation, *, until: str | None = None) -> State:
     """Take the recipe's steps in order, up to `until`; what tables hold already is not done again."""
     planned = plan_steps(curation.recipe)
     if until is not None and until not in planned:
         setting, problem = "step", f"the recipe does not take {until!r}"
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
+    require_conditional_puts(curation.bench.place)
     state = State()
     curation.bench.media.require_plain(whole=True)
     try:

@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
-from unreel.engine.access import Access, local_copy
+from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.committer import Pace, Progress
 from unreel.engine.kind import FINDINGS
 from unreel.engine.place import Place
@@ -199,6 +199,9 @@ class ClipStage(Stage):
     def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
             found = self._look(self._reader, file, json.loads(row["_given"]))
+            changed = find_change(row["clip"], file) if row["clip"] else None
+        if changed is not None:
+            return failed(row, changed)
         if isinstance(found, Failure):
             return failed(row, found)
         return row | {"clip": found.get("clip", row["clip"]), "found": to_json(found)}

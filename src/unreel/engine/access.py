@@ -1,18 +1,23 @@
 """How workers come to a clip's bytes: a file of this machine, or an object of a store."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from unreel.core.identity import digest
+from unreel.core.errors import InvalidValueError, raise_refusal
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id, digest
 from unreel.core.settings import Settings
 
 if TYPE_CHECKING:
     from unreel.engine.fetching import Reach
+
+_ASKED_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,45 @@ def file_mark(location: str) -> str:
     except OSError:
         return digest("file", location)
     return digest("file", location, str(found.st_size), str(found.st_mtime_ns))
+
+
+def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:
+    """What tells each object of a store from one that replaces it: size and tag; "" for no object.
+
+    A store that nobody named is not asked.
+
+    Raises:
+        MachineError: The store does not answer.
+    """
+    from unreel.engine.naming import require_named
+    from unreel.engine.place import Place, tag
+
+    named = access.reach.named
+
+    def ask(location: str) -> str:
+        try:
+            require_named(location, named)
+        except InvalidValueError:
+            return ""
+        return tag(Place(location, access.storage))
+
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        return dict(zip(locations, pool.map(ask, locations), strict=True))
+
+
+def find_change(clip: str, file: Path) -> Failure | None:
+    """The failure of a clip whose bytes at `file` are no longer those that gave it its id.
+
+    Ask after the file was used: then what was made of it is the clip's, or this tells.
+    """
+    try:
+        same = file.is_file() and clip_id(file) == clip
+    except OSError as error:
+        raise_refusal(error)
+        same = False
+    if same:
+        return None
+    return Failure(FailureReason.CLIP_CHANGED, "its bytes are not those that were surveyed")
 
 
 @contextmanager

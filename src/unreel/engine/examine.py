@@ -21,11 +21,11 @@ from lance.file import LanceFileReader
 from numpy.typing import NDArray
 from obstore.exceptions import BaseError
 
-from unreel.core.errors import UnreelError
+from unreel.core.errors import UnreelError, words_of
 from unreel.core.failure import FailureReason
 from unreel.engine import seal
 from unreel.engine.stage import Row
-from unreel.engine.table import Table, mark_of, words_of
+from unreel.engine.table import Table, mark_of
 
 CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"

@@ -8,7 +8,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -74,17 +73,18 @@ def _stored(location: str, reach: Reach, storage: Mapping[str, str]) -> Generato
     from obstore.exceptions import BaseError
 
     from unreel.engine.place import Place
+    from unreel.engine.trouble import raise_away
 
     bucket, _, key = location.removeprefix("s3://").partition("/")
     options = {**storage, "timeout": f"{reach.seconds}s"}
-    patience = {"max_retries": 3, "retry_timeout": timedelta(seconds=reach.seconds)}
     try:
-        store = Place(f"s3://{bucket}", options).objects(retry_config=patience)
+        store = Place(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
         found = store.get(key)
         if found.meta["size"] > reach.max_bytes:
             raise _failed(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
         yield from found.stream(min_chunk_size=_PIECE_BYTES)
     except BaseError as error:
+        raise_away(error, location)
         raise OSError(str(error)) from error
 
 

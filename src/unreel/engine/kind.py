@@ -21,6 +21,8 @@ _EVERY_TABLE: Final = (
 )
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
+_LATER: Final = frozenset({"mark"})
+"""Columns that tables of earlier releases lack; a writer adds them."""
 _SEAL: Final = pa.field(seal.COLUMN, pa.int64())
 
 
@@ -122,7 +124,7 @@ class TableKind:
             UnreadableSourceError: A column is missing or holds something else.
         """
         first = (*_EVERY_TABLE, *self.columns) if self.version == 1 else _EVERY_TABLE
-        needed = [field.name for field in first]
+        needed = [field.name for field in first if field.name not in _LATER]
         wrong = [name for name in needed if name not in schema.names]
         wrong += [
             field.name
@@ -201,9 +203,14 @@ CLIPS: Final = TableKind(
         pa.field("location", pa.string()),
         pa.field("clip", pa.string()),
         pa.field("facts", pa.string()),
+        pa.field("mark", pa.string()),
     ),
 )
-"""One row for a file of a benchmark, `key` being its mark; `clip` is the id of its bytes, `facts` is JSON."""
+"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
+
+A file's key changes with its bytes. An object's key is its address, and `mark` tells its bytes: a row
+with another mark replaces it, so that a run can be scored without its store.
+"""
 
 FINDINGS: Final = TableKind(
     name="findings",

@@ -79,9 +79,10 @@ class Ledger:
 
     def withdraw(self) -> None:
         """Forget the starts that are open: their worker was stopped on purpose."""
-        for item, record in list(self._records.items()):
-            if record.open:
-                self._write(_FINISH, item)
+        self._records = {item: one for item, one in self._records.items() if not one.open}
+        # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
+        os.ftruncate(self._file, 0)
+        self._write_records(self._file)
 
     def _write(self, sign: str, item: str) -> None:
         self._note(sign, item)
@@ -118,9 +119,12 @@ class Ledger:
         """Replace the file by the shortest one that says the same, and go on writing there."""
         fresh = f"{self._name}.new"
         file = self._folder.open_fresh(fresh, os.O_WRONLY | os.O_APPEND)
-        for item, record in self._records.items():
-            starts = record.deaths + record.open
-            os.write(file, f"{_BEGIN}{item}\n".encode() * starts)
+        self._write_records(file)
         os.fsync(file)
         self._folder.rename(fresh, self._name)
         return file
+
+    def _write_records(self, file: int) -> None:
+        for item, record in self._records.items():
+            starts = record.deaths + record.open
+            os.write(file, f"{_BEGIN}{item}\n".encode() * starts)

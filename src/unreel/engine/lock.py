@@ -5,6 +5,7 @@ rewrites again and again; who finds it unchanged for `LEASE_S` by the own clock 
 a conditional put, and so may at once a process of the same machine that sees its holder dead.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -158,10 +159,12 @@ class _Lease:
         try:
             self._tag = self._put("create")
         except (AlreadyExistsError, PreconditionError):
-            try:
-                self._take_over()
-            except FileNotFoundError:
-                self._tag = self._take_what_was_let_go()
+            self._tag = self._own_tag()
+            if self._tag is None:
+                try:
+                    self._take_over()
+                except FileNotFoundError:
+                    self._tag = self._take_what_was_let_go()
         self._pulse.start()
         return self
 
@@ -174,7 +177,8 @@ class _Lease:
         self._stop.set()
         self._pulse.join()
         if not self._lost:
-            self._store.delete(self._name)
+            with contextlib.suppress(BaseError):  # The next run finds its holder gone.
+                self._store.delete(self._name)
 
     def verify(self) -> None:
         with self._guard:
@@ -192,7 +196,17 @@ class _Lease:
         try:
             self._tag = self._put({"e_tag": self._tag})
         except (PreconditionError, AlreadyExistsError, FileNotFoundError):
-            self._lost = True
+            self._tag = self._own_tag()
+            self._lost = self._tag is None
+
+    def _own_tag(self) -> Any:
+        """The tag of the lease if it is ours all the same: the reply to a put may be lost."""
+        try:
+            found = self._store.get(self._name)
+        except FileNotFoundError:
+            return None
+        holder = json.loads(bytes(found.bytes()))
+        return found.meta["e_tag"] if holder.get("owner") == self._me["owner"] else None
 
     def _renew_for_ever(self) -> None:
         while not self._stop.wait(self._lease_s / 4):

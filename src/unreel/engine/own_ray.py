@@ -6,6 +6,8 @@ that all users of the machine may read, and its files in a folder that all may w
 
 import logging
 import secrets
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +59,7 @@ def _own_ray() -> Iterator[None]:
 
 
 def _start(**options: Any) -> None:
-    with warnings.catch_warnings():
+    with _own_signals(), warnings.catch_warnings():
         # Lance fears every fork; Ray's are followed by an exec at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
         ray.init(
@@ -67,6 +69,15 @@ def _start(**options: Any) -> None:
             **options,
         )
     logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep the caller's way with SIGTERM: Ray's ends the process before its last commit."""
+    kept = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, kept)
 
 
 @contextmanager

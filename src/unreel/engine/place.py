@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,10 +11,17 @@ import obstore.store
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from unreel.core.document import too_large
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import UnreadableSourceError, words_of
 from unreel.core.names import relative_name
 from unreel.core.writing import Folder
+from unreel.engine.trouble import raise_away
 
+_PATIENCE_S: Final = 60
+"""How long a store may be away before a run stops: longer than a server takes to start again."""
+_TRIES: Final = 1_000
+"""Waits are drawn by chance, and ten may be over within a second: the time decides."""
+_FIRST_PATIENCE_S: Final = 5
+"""The same before anything is begun: an address may be misspelt."""
 _CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
 _NOBODY: Final = {
     "aws_access_key_id": "anonymous",
@@ -139,24 +147,51 @@ class Place:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """`options` with all that the client would go and look for by itself."""
+        """What opens a table here: `options`, all that the client would look for, and patience."""
+        patience = {"client_max_retries": str(_TRIES), "client_retry_timeout": str(_PATIENCE_S)}
+        return patience | self._signed
+
+    @property
+    def _signed(self) -> dict[str, str]:
         given = dict(self.options)
         if given.get("aws_skip_signature") == "false":
             return given
         keys = {} if "aws_access_key_id" in given else _NOBODY
         return {"aws_region": _REGION} | given | keys
 
-    def objects(self, **retrying: Any) -> Any:
+    def objects(self, *, patience_s: float = _PATIENCE_S) -> Any:
         """The store of objects under this place, for reading and writing them by relative path."""
         if self.is_local:
             return obstore.store.LocalStore(self.path, mkdir=True)
-        options = self.storage_options
+        options = self._signed
         config = {name: text for name, text in options.items() if name not in _CLIENT_OPTIONS}
         client: Any = {name: text for name, text in options.items() if name in _CLIENT_OPTIONS}
         client["allow_http"] = client.get("allow_http", "false") == "true"
+        patience = {
+            "max_retries": _TRIES,
+            "retry_timeout": timedelta(seconds=patience_s),
+            "backoff": {"max_backoff": timedelta(seconds=5)},
+        }
         # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
         open_store: Any = obstore.store.S3Store.from_url
-        return open_store(self.uri, config=config, client_options=client, **retrying)
+        return open_store(self.uri, config=config, client_options=client, retry_config=patience)
+
+
+def tag(place: Place) -> str:
+    """Size and tag of the object at `place`, another for other bytes; "" where there is none.
+
+    Raises:
+        MachineError: Its store does not answer.
+    """
+    folder, _, name = place.uri.rpartition("/")
+    try:
+        found = Place(folder, place.options).objects().head(name)
+    except FileNotFoundError:
+        return ""
+    except BaseError as error:
+        raise_away(error, place.uri)
+        return ""
+    return f"{found['size']} {found['e_tag']}"
 
 
 def require_conditional_puts(place: Place) -> None:
@@ -167,7 +202,8 @@ def require_conditional_puts(place: Place) -> None:
     """
     if place.is_local:
         return  # Lance commits there by an exclusive link, which the kernel decides.
-    store, name = place.objects(), f".unreel-probe-{uuid.uuid4().hex}"
+    store = place.objects(patience_s=_FIRST_PATIENCE_S)
+    name = f".unreel-probe-{uuid.uuid4().hex}"
     try:
         first = store.put(name, b"1", mode="create")
         try:
@@ -176,7 +212,9 @@ def require_conditional_puts(place: Place) -> None:
             store.delete(name)
     except BaseError as error:
         remedy = "Check its address, bucket, keys and that you may write there"
-        raise UnreadableSourceError(place.uri, f"cannot use it: {error}", remedy) from error
+        raise UnreadableSourceError(
+            place.uri, f"cannot use it: {words_of(error)}", remedy
+        ) from error
     if not enforced:
         problem = "this store does not enforce conditional puts, so two writers could lose rows"
         remedy = "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder"

@@ -149,15 +149,12 @@ class _Unanswered:
         held: Mapping[str, Any] = self._table.held(list(fresh))
         for key, row in fresh.items():
             there = held.get(key)
-            if there is None or self._again(there):
+            if there is None or there.is_due(row, self._retry):
                 self.pending.add(key)
                 yield row | {"attempt": 1 if there is None else there.attempt + 1}
             else:
                 self.already += 1
         self.already += len(chunk) - len(fresh)
-
-    def _again(self, there: Any) -> bool:
-        return there.reason in self._retry
 
 
 def _ledger_path(table: "Table", given: Path | None) -> Path:

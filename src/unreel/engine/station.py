@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
+from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
 
@@ -64,6 +65,7 @@ class Station:
                 done = done | {"attempt": row["attempt"]}
             return failed(done, _stated(done)) if has_failed(done) else done
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
+            raise_refusal(error)
             return failed(row, failure_of(error))
 
     async def _call(self, row: Row) -> Any:

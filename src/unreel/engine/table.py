@@ -11,11 +11,12 @@ import ctypes
 import functools
 import hashlib
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import lance
@@ -25,7 +26,7 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 from obstore.exceptions import BaseError
 
-from unreel.core.errors import UnreadableSourceError, UnreelError
+from unreel.core.errors import UnreadableSourceError, UnreelError, raise_refusal, words_of
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
 from unreel.engine.kind import TableKind
@@ -53,14 +54,14 @@ _BATCH_BYTES: Final = 256 << 20
 _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
+"""Lance's words, in a `ValueError`, for a data set that does not exist; all else is about one that may."""
+
 _M_ARENA_MAX: Final = -8
 """From glibc's malloc.h."""
 
 _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 """What a commit leaves; a transaction without them belongs to one that never came to pass."""
 
-_SOURCE_LINE: Final = re.compile(r", /[^ ,]+\.rs:\d+:\d+")
-"""Lance ends its messages with the lines of its own code."""
 
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
@@ -73,6 +74,12 @@ class Held:
     attempt: int
     reason: str | None
     """Why it failed; `None` for an answer."""
+    mark: str | None = None
+    """What it is about, where its key alone does not tell."""
+
+    def is_due(self, row: Row, retry: Collection[str]) -> bool:
+        """Whether `row` is to be done again: it failed for a reason in `retry`, or has a new mark."""
+        return self.reason in retry or row.get("mark", self.mark) != self.mark
 
 
 class _AbsentTableError(UnreadableSourceError):
@@ -125,8 +132,11 @@ class Table:
 
     def held(self, keys: Sequence[str]) -> Mapping[str, Held]:
         """What is there for each of `keys`; a key without a row is left out."""
-        found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
-        return {row["key"]: Held(row["attempt"], row["failure_reason"]) for row in found}
+        found = self._look_up(keys, columns=["key", "attempt", "failure_reason", "mark"])
+        return {
+            row["key"]: Held(row["attempt"], row["failure_reason"], row.get("mark"))
+            for row in found
+        }
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
@@ -160,6 +170,8 @@ class Table:
         dataset = self._find() if keys else None
         if dataset is None:
             return []
+        if columns is not None:
+            columns = [name for name in columns if name in dataset.schema.names]
         quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
         scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
         return [row for batch in scan for row in self._rows_of(batch)]
@@ -191,6 +203,7 @@ class Table:
                 metadata_cache_size_bytes=_CACHE_BYTES,
             )
         except (ValueError, OSError, RuntimeError) as error:
+            raise_refusal(error)
             if self.files():
                 raise self._damaged(error) from error
             remedy = "Check the path; a run writes it with its first commit"
@@ -224,6 +237,7 @@ class Table:
         except UnreelError:
             raise
         except (BaseError, OSError, ValueError, RuntimeError) as error:
+            raise_refusal(error)
             raise self._damaged(error) from error
 
     def _damaged(self, problem: object) -> UnreadableSourceError:
@@ -264,6 +278,7 @@ class TableWriter:
         self._lock = lock
         self._observe = observe
         self._dataset = self._prepare()
+        self._began = datetime.now(UTC), time.monotonic()
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows whose keys are not in the table."""
@@ -299,8 +314,15 @@ class TableWriter:
         # Data without a manifest is what a killed committer left: only the holder of the lock writes.
         # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
         self._lock.verify()
-        self._dataset.cleanup_old_versions(older_than=keep, delete_unverified=True)
+        older_than = keep + self._set_forward()
+        self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
         self._dataset.checkout_latest()
+
+    def _set_forward(self) -> timedelta:
+        """By how much the clock was set forward: Lance would take young versions for old ones."""
+        began, began_s = self._began
+        passed = timedelta(seconds=time.monotonic() - began_s)
+        return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def mend(self) -> int:
         """Keep one row of each doubled key, an answer before a failure; how many rows went."""
@@ -379,11 +401,6 @@ def _share_heaps() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
-
-
-def words_of(problem: object) -> str:
-    """The words of an error without what only its library's authors can use."""
-    return _SOURCE_LINE.sub("", str(problem)).removeprefix("External error: ")
 
 
 def mark_of(key: str) -> int:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.engine.access import Access, local_copy
+from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.evaluate.questions import Planned, shown_ids
 from unreel.evaluate.showing import SurveyedClip, show
@@ -115,6 +115,9 @@ class ReviewStage(Stage):
                     condition=condition,
                     wants=self._reviewer.wants,
                 )
+                changed = find_change(clip.id, file)
+            if changed is not None:
+                return changed
             if isinstance(shown, Failure):
                 return shown
             exhibits.append(shown)

@@ -15,7 +15,7 @@ _LOOK: Final = 1024
 def count_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> int:
     """How many of `rows` the table has no row for, or one that failed for a reason in `retry`."""
     source, n = iter(rows), 0
-    while chunk := {row["key"] for row in itertools.islice(source, _LOOK)}:
+    while chunk := {row["key"]: row for row in itertools.islice(source, _LOOK)}:
         held = table.held(list(chunk))
-        n += sum(key not in held or held[key].reason in retry for key in chunk)
+        n += sum(key not in held or held[key].is_due(row, retry) for key, row in chunk.items())
     return n

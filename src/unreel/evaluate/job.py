@@ -23,6 +23,7 @@ from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
+from unreel.engine.trouble import stores_told
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
 from unreel.evaluate.counting import count_due
@@ -38,7 +39,7 @@ from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 
-NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value})
+NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
 DRIVER: Final = "run"
 """What a driver of a run holds the lock of, as long as it drives."""
@@ -120,6 +121,7 @@ class Outcome:
     """The first of them."""
 
 
+@stores_told()
 def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     run: Run,
     *,
@@ -136,6 +138,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     before the first one. `pace` says when rows are committed; `observe` is told the steps of each
     commit, by name and part (`answers-written`), for tests that kill a run.
     """
+    require_conditional_puts(run.place)
     benchmark = run.benchmark()
     require_cleaned(run.entries(benchmark), run.scope)
     left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
@@ -158,9 +161,10 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     again = NEVER_PUT.union(retry_failed)
     with _driving(run.place), kept_up(engine) as runner:
         if on_due is not None:
-            files = survey_rows(benchmark, run.entries(benchmark), cleaned=cleaned)
+            files = survey_rows(benchmark, run.entries(benchmark), run.access, cleaned=cleaned)
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
-        clips = survey_rows(benchmark, run.entries(benchmark, left_out.reject), cleaned=cleaned)
+        entries = run.entries(benchmark, left_out.reject)
+        clips = survey_rows(benchmark, entries, run.access, cleaned=cleaned)
         survey = SurveyStage(run.access)
         surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))

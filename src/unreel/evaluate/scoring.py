@@ -7,6 +7,7 @@ from typing import Any, Final
 from unreel.core.clip import ClipId
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
+from unreel.engine.trouble import stores_told
 from unreel.evaluate.job import Run
 from unreel.evaluate.questions import Unaskable
 from unreel.evaluate.reading import planned_with_answers, read_answer
@@ -26,6 +27,7 @@ class ConditionScore:
     n_not_asked: int
 
 
+@stores_told()
 def score_run(
     run: Run, *, mode: Mode = "strict", score_texts: Callable[[Rows], Rows] = lambda rows: rows
 ) -> tuple[ConditionScore, ...]:

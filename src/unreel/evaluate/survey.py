@@ -15,7 +15,7 @@ from unreel.core.failure import Failure, FailureReason, damaged_row, stored_fail
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.core.question import Condition
-from unreel.engine.access import Access, file_mark, local_copy
+from unreel.engine.access import Access, file_mark, local_copy, object_marks
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.evaluate.showing import SurveyedClip
 from unreel.media.access import media_reader
@@ -72,12 +72,20 @@ class Surveyed:
 
 
 def survey_rows(
-    benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool = False
+    benchmark: Benchmark, entries: Iterable[Entry], access: Access, *, cleaned: bool = False
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
-    for entry in entries:
-        for location in _locations(benchmark, entry, cleaned=cleaned):
-            yield {"key": file_mark(location), "name": entry.name, "location": location}
+    source = iter(entries)
+    while chunk := list(itertools.islice(source, _LOOK)):
+        rows: list[Row] = [
+            {"key": file_mark(location), "name": entry.name, "location": location}
+            for entry in chunk
+            for location in _locations(benchmark, entry, cleaned=cleaned)
+        ]
+        stored = [row["location"] for row in rows if "://" in row["location"]]
+        marks = object_marks(stored, access)
+        for row in rows:
+            yield row | ({"mark": marks[row["location"]]} if row["location"] in marks else {})
 
 
 class Survey:
@@ -119,7 +127,7 @@ def _locations(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[str
 
 def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> SurveyedClip | Failure:
     if row is None:
-        return Failure(FailureReason.NOT_A_FILE, "the file changed while the benchmark was read")
+        return Failure(FailureReason.CLIP_CHANGED, "it changed while the benchmark was read")
     if row["failure_reason"] is not None:
         return stored_failure(row["failure_reason"], row["failure_detail"])
     if len(row["facts"] or "") > _FACTS_LENGTH:

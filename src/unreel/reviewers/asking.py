@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from unreel.core.answer import Reply
+from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import to_us
 from unreel.reviewers.breaker import Breaker, Go
@@ -157,6 +158,8 @@ class Asker:
         except TimeoutError:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
             return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+        except MachineError:
+            raise
         except Exception as error:  # noqa: BLE001  a transport's bug costs one answer, not the run
             kind = type(error).__name__  # its text may hold the request
             return Setback(

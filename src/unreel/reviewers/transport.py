@@ -7,6 +7,7 @@ from typing import Final, Protocol
 import httpx2
 import openai
 
+from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.providers import Address
 
@@ -150,6 +151,7 @@ def _connection_failure(error: openai.APIConnectionError) -> Failure:
     cause = error.__cause__
     if isinstance(cause, _RefusedBodyError):
         return cause.failure
+    raise_refusal(error)
     # Only the kind of error: its text may repeat an address with a password in it.
     kind = type(cause).__name__ if cause else type(error).__name__
     return Failure(FailureReason.CONNECTION_LOST, f"the connection failed ({kind})")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
+from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.payload import OnPart, Payload
 from unreel.media.sandbox.limits import MIB, Limits, Usage
@@ -97,6 +98,7 @@ class Call:
                 zygote.hand_over(file, request, their_reply, their_line.fileno())
             except OSError as error:
                 self.close()
+                raise_refusal(error)
                 raise NotStartedError from error
 
     def __enter__(self) -> Self:

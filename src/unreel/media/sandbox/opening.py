@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 
 # O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
@@ -33,6 +34,7 @@ def open_regular(path: Path) -> int | Failure:
             return wrong
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
+        raise_refusal(error)
         return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_said(error)}")
     wrong = _wrong_kind(os.fstat(descriptor).st_mode)
     if wrong is not None:

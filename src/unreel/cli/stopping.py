@@ -1,0 +1,69 @@
+"""How a command ends before its end: by Ctrl-C, by the system, by a fault of the machine."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from unreel.core.errors import GO_ON
+
+if TYPE_CHECKING:
+    from unreel.cli.meter import Meter
+
+_NAMES: Final = {
+    signal.SIGINT: "Ctrl-C",
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGHUP: "the end of its terminal",
+}
+_STDERR: Final = 2
+_SHOW_CURSOR: Final = "\x1b[?25h"
+
+
+class Stopped(BaseException):
+    """The first signal to end: what is finished is still committed on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def status(self) -> int:
+        """What a shell shows for a command that this signal ended."""
+        return 128 + self.number
+
+    def __str__(self) -> str:
+        return f"stopped by {_NAMES[signal.Signals(self.number)]}. {GO_ON}"
+
+
+def hear_signals() -> None:
+    """Let the first Ctrl-C, SIGTERM or SIGHUP raise `Stopped`, and the second end the process.
+
+    A signal that is ignored stays so: `nohup` and a shell's background jobs mean it.
+    """
+    heard: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if heard:
+            if os.isatty(_STDERR):
+                os.write(_STDERR, _SHOW_CURSOR.encode())
+            os._exit(128 + number)
+        heard.append(number)
+        raise Stopped(number)
+
+    for number in _NAMES:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
+@contextmanager
+def goes_on(place: str, meter: "Meter") -> Iterator[None]:
+    """Note on whatever stops a job what is kept of it, and how to go on."""
+    try:
+        yield
+    except (Stopped, OSError) as stopped:
+        rows = "1 row" if meter.n_rows == 1 else f"{meter.n_rows:,} rows"
+        if meter.n_rows:
+            stopped.add_note(f"{rows} of this call and all from before are kept in {place}")
+        raise
