@@ -18,6 +18,7 @@ from unreel.benchmarks.limits import (
 )
 from unreel.benchmarks.parquet_pages import Page, longest_value, read_pages
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
+from unreel.core.settings import read_settings
 
 _BATCHES: Final = (1024, 256, 64, 16, 4, 1)
 _FEW_ROWS: Final = 10_000
@@ -43,6 +44,10 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
     with _refusing(path), path.open("rb") as raw:
         file = _open(path)
         columns = [column for field in file.schema_arrow for column in _light_columns(field)]
+        most = read_settings().table_rows
+        if file.metadata.num_rows > most:  # a claim: rows are counted as they come, too
+            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
+            raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
         number = 0
         for group in range(file.num_row_groups):
             size = _batch_rows(raw, file, group, columns)
