@@ -24,8 +24,9 @@ from obstore.exceptions import BaseError
 from unreel.core.errors import UnreelError, words_of
 from unreel.core.failure import FailureReason
 from unreel.engine import seal
+from unreel.engine.keys import mark_of
 from unreel.engine.stage import Row
-from unreel.engine.table import Table, mark_of
+from unreel.engine.table import Table
 
 CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"

@@ -17,10 +17,11 @@ from unreel.engine.examine import (
     fault_of,
     piece_rows,
 )
+from unreel.engine.keys import mark_of
 from unreel.engine.kind import TableKind
 from unreel.engine.lock import writer_lock
 from unreel.engine.stage import Row, has_failed
-from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter, mark_of
+from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter
 
 SetAside = Callable[[Row, str], None]
 """Told each row that is not right, and what is wrong with it."""

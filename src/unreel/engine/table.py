@@ -9,7 +9,6 @@ everyone who opens the table without unreel.
 import contextlib
 import ctypes
 import functools
-import hashlib
 import re
 import time
 from collections import Counter
@@ -20,7 +19,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import lance
-import numpy as np
 import pyarrow as pa
 from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
@@ -29,6 +27,7 @@ from obstore.exceptions import BaseError
 from unreel.core.errors import UnreadableSourceError, UnreelError, raise_refusal, words_of
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
+from unreel.engine.keys import FRUGAL, doubled_keys
 from unreel.engine.kind import TableKind
 from unreel.engine.lock import WriterLock
 from unreel.engine.place import Place
@@ -39,14 +38,6 @@ FRAGMENT_ROWS: Final = 8_192
 
 _CACHE_BYTES: Final = 4 * 2**20
 """By default Lance keeps up to a gigabyte of manifests of versions that nobody reads again."""
-
-_FRUGAL: Final = {
-    "batch_size": 4096,
-    "batch_readahead": 2,
-    "fragment_readahead": 2,
-    "io_buffer_size": 8 * 2**20,
-}
-"""A scan of all keys reads ahead without bound otherwise."""
 
 _BATCH_BYTES: Final = 256 << 20
 """A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
@@ -173,7 +164,7 @@ class Table:
         if columns is not None:
             columns = [name for name in columns if name in dataset.schema.names]
         quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
-        scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **_FRUGAL)
+        scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **FRUGAL)
         return [row for batch in scan for row in self._rows_of(batch)]
 
     def check(self) -> None:
@@ -375,24 +366,6 @@ class TableWriter:
         return dataset
 
 
-def doubled_keys(dataset: Any) -> list[str]:
-    """Keys with more than one row, sorted, found with eight bytes of memory for a row."""
-    marks = np.empty(dataset.count_rows(), dtype=np.uint64)
-    at = 0
-    for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
-        for key in batch.column("key").to_pylist():
-            marks[at] = mark_of(key)
-            at += 1
-    marks.sort()
-    suspects = {int(mark) for mark in marks[1:][marks[1:] == marks[:-1]]}
-    if not suspects:
-        return []
-    tally: Counter[str] = Counter()
-    for batch in dataset.scanner(columns=["key"], **_FRUGAL).to_batches():
-        tally.update(key for key in batch.column("key").to_pylist() if mark_of(key) in suspects)
-    return sorted(key for key, n in tally.items() if n > 1)
-
-
 @functools.cache
 def _share_heaps() -> None:
     """Let threads share two heaps: glibc gives each its own, which keeps the most it ever held.
@@ -401,8 +374,3 @@ def _share_heaps() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
-
-
-def mark_of(key: str) -> int:
-    """Eight bytes that stand for a key where millions are compared."""
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
