@@ -85,7 +85,7 @@ MUTATIONS = (
     Mutation(
         "the lease of a holder that moves is taken over",
         "lock.py",
-        """if self._store.head(self._name)["e_tag"] != tag:""",
+        "if not self._holder_is_dead(holder):",
         "if False:",
         (PLACE + "test_a_lease_is_refused_while_its_holder_moves",),
     ),
@@ -250,7 +250,7 @@ MUTATIONS = (
     Mutation(
         "on ray a finish is not written",
         "ray_data.py",
-        "        self._book.finish.remote([item])\n",
+        "        self._book.finish.remote(items)\n",
         "        pass\n",
         (RAY + "test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it",),
     ),

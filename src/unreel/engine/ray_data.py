@@ -250,6 +250,7 @@ class _Pen:
     def __init__(self, book: Any) -> None:
         self._book = book
         self._begun: list[str] = []
+        self._finished: list[str] = []
         self._turn = asyncio.Lock()
 
     async def begin(self, item: str) -> None:
@@ -261,7 +262,14 @@ class _Pen:
                 await self._book.begin.remote(items)
 
     def finish(self, item: str) -> None:
-        self._book.finish.remote([item])
+        """Send the finish in this turn of the event loop; nobody waits for it."""
+        if not self._finished:
+            asyncio.get_running_loop().call_soon(self._send_finished)
+        self._finished.append(item)
+
+    def _send_finished(self) -> None:
+        items, self._finished = self._finished, []
+        self._book.finish.remote(items)
 
 
 def _start_ledger(path: Path) -> Any:
