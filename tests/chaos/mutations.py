@@ -85,7 +85,7 @@ MUTATIONS = (
     Mutation(
         "the lease of a holder that moves is taken over",
         "lock.py",
-        "if not self._holder_is_dead(holder):",
+        "if holder.alive is not False:",
         "if False:",
         (PLACE + "test_a_lease_is_refused_while_its_holder_moves",),
     ),
@@ -112,9 +112,9 @@ MUTATIONS = (
     ),
     Mutation(
         "failures are asked again without being told to",
-        "run.py",
-        "return there.reason in self._retry",
-        "return there.reason is not None",
+        "table.py",
+        "return self.reason in retry or",
+        "return self.reason is not None or",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
@@ -126,7 +126,7 @@ MUTATIONS = (
     ),
     Mutation(
         "doubled keys are not seen",
-        "table.py",
+        "keys.py",
         "    if not suspects:\n        return []\n",
         "    return []\n",
         (TABLE + "test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended",),
@@ -134,11 +134,12 @@ MUTATIONS = (
     Mutation(
         "keys are told before their commit",
         "committer.py",
-        """                write(part)
-                self._report(part)
+        """        try:
+            write(rows)
 """,
-        """                self._report(part)
-                write(part)
+        """        self._report(rows)
+        try:
+            write(rows)
 """,
         (TABLE + "test_keys_are_told_once_readers_can_see_them",),
     ),
@@ -175,8 +176,8 @@ MUTATIONS = (
     Mutation(
         "one answer of a commit is changed",
         "committer.py",
-        "                write(part)\n",
-        '                write([*part[:-1], part[-1] | {"text": "another"}])\n',
+        "            write(rows)\n",
+        '            write([*rows[:-1], rows[-1] | {"text": "another"}])\n',
         (CHAOS + "test_driver_kills_lose_nothing_and_double_nothing",),
     ),
     Mutation(
@@ -190,8 +191,8 @@ MUTATIONS = (
         "compaction deletes although the lease is lost",
         "table.py",
         """        self._lock.verify()
-        self._dataset.cleanup_old_versions(""",
-        """        self._dataset.cleanup_old_versions(""",
+        older_than = keep""",
+        """        older_than = keep""",
         (COMPACTION + "test_a_compaction_that_outlasts_its_lease_deletes_nothing[compacted]",),
     ),
     Mutation(
