@@ -273,7 +273,7 @@ def test_doctor_says_which_layers_protect_this_machine(run) -> None:
     done = run("doctor", "--json")
     told = json.loads(done.stdout)
     assert "rlimits" in told["sandbox"]["active"]
-    assert done.returncode == (0 if len(told["sandbox"]["active"]) == 5 else 1)
+    assert done.returncode == (0 if len(told["sandbox"]["active"]) == 6 else 1)
 
 
 def test_a_file_of_answers_needs_a_benchmark(run, tmp_path: Path) -> None:
