@@ -78,7 +78,7 @@ def _table_cases() -> Iterator[Case]:
     yield Case("csv-of-one-quote", _table("metadata.csv", _write_quote), **refused)
     yield Case("csv-of-columns", _table("metadata.csv", _write_columns), **refused)
     yield Case("jsonl-of-one-line", _table("metadata.jsonl", _hole), **refused)
-    yield Case("not-utf-8", _table("metadata.csv", lambda file: file.write_bytes(b"\xff\xfe\x00a")))
+    yield Case("not-utf-8", _table("metadata.csv", _write_other_text), **refused)
     yield Case("empty-table", _table("metadata.csv", lambda file: file.touch()), **refused)
     yield Case("table-is-a-pipe", _table("metadata.csv", os.mkfifo), **refused)
     yield Case("table-is-a-folder", _table("metadata.csv", lambda file: file.mkdir()), **refused)
@@ -227,6 +227,10 @@ def _write_wide(file: Path) -> None:
 def _write_cut(file: Path) -> None:
     pq.write_table(pa.table({"file_name": ["a.mp4"], "label": ["real"]}), file)
     file.write_bytes(file.read_bytes()[:-20])
+
+
+def _write_other_text(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00a")
 
 
 def _write_quote(file: Path) -> None:

@@ -96,8 +96,11 @@ def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether `path`, with all links followed, is `root` or lies below it."""
-    return path.resolve().is_relative_to(root.resolve())
+    """Whether `path`, with all links followed, is `root` or lies below it; not where that has no end."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+        return False
 
 
 def own_file(root: Path, name: str) -> Path | None:
@@ -132,7 +135,14 @@ class _Inside:
                 self._folders.clear()
             known = self._folders[folder] = is_inside(self._root / folder, self._root)
         path = self._root / folder / name
-        return known and (not path.is_symlink() or is_inside(path, self._root))
+        return known and (not _may_be_link(path) or is_inside(path, self._root))
+
+
+def _may_be_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:
+        return True
 
 
 def _origin(place: str) -> Origin:

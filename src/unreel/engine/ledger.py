@@ -13,10 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.writing import Folder
 
 DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20
+_LARGEST_BYTES: Final = 2 * _REWRITE_BYTES
 _BEGIN, _BEGIN_ALONE, _FINISH = "+", "!", "-"
 """Older ledgers hold starts of suspects under a sign of their own."""
 SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
@@ -109,6 +111,10 @@ class Ledger:
             found = self._folder.read(self._name)
         except FileNotFoundError:
             return
+        if os.fstat(found.fileno()).st_size > _LARGEST_BYTES:
+            found.close()
+            source, problem = str(self._folder.root / self._name), "no ledger: it is far too large"
+            raise UnreadableSourceError(source, problem, "Take it away and run again")
         with io.TextIOWrapper(found, encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A line without its end was cut by a power failure: its start never came to pass.

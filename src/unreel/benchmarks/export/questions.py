@@ -11,7 +11,7 @@ from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.pairing import PairedEntries, pair_entries
 from unreel.benchmarks.truth import truths_of
 from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
@@ -65,9 +65,20 @@ def _known(
     for row in rows:
         path = row if isinstance(row, Rejected) else _file_of(row, root)
         if isinstance(row, Entry) and isinstance(path, Path):
-            yield row, clip_id(path)
+            clip = _identify(row, path)
+            if isinstance(clip, Rejected):
+                unusable.append(clip)
+            else:
+                yield row, clip
         elif isinstance(path, Rejected):
             unusable.append(path)
+
+
+def _identify(entry: Entry, path: Path) -> ClipId | Rejected:
+    try:
+        return clip_id(path)
+    except (MediaError, OSError) as error:
+        return Rejected(entry.name, str(error))
 
 
 def _pair_item(paired: PairedEntries, recipe: Recipe) -> Item:
@@ -84,6 +95,9 @@ def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Quest
     path = _file_of(entry, root)
     if isinstance(path, Rejected):
         return path
+    clip = _identify(entry, path)
+    if isinstance(clip, Rejected):
+        return clip
     width = height = duration_us = 0
     try:
         if recipe.protocol == "trace":
@@ -93,7 +107,7 @@ def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Quest
         return Rejected(entry.name, str(error))
     return Item(
         id=entry.name,
-        clips=clip_id(path),
+        clips=clip,
         videos=json.dumps([entry.location]),
         answer=_readable(entry, recipe),
         truth=write_truths(recipe.protocol, truths),
