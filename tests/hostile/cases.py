@@ -274,7 +274,7 @@ def _cell(table: str, column: str, value: Any) -> Lay:
         place = run / f"{table}.lance"
         before = lance.dataset(place).to_table()
         rows = before.to_pylist()
-        rows[0][column] = value
+        rows[0] |= {column: value, "seal": None}
         shutil.rmtree(place)
         lance.write_dataset(pa.Table.from_pylist(rows, schema=before.schema), place)
 

@@ -93,11 +93,11 @@ class Recipe(Section):
     """A TOML file of prices, needed for a cap on cost."""
     seed: Seed = 0
 
-    @field_validator("benchmark")
+    @field_validator("benchmark", mode="before")
     @classmethod
-    def _benchmark_can_be_written_down(cls, benchmark: str) -> str:
+    def _benchmark_can_be_written_down(cls, benchmark: object) -> object:
         try:
-            benchmark.encode()
+            str(benchmark).encode()
         except UnicodeEncodeError as error:
             setting, problem = "benchmark", f"the path {benchmark!a} is not UTF-8"
             raise InvalidSettingError(setting, problem, "Rename the folder") from error
