@@ -297,11 +297,14 @@ from unreel.engine.kind import ANSWERS
 from unreel.engine.place import Place
 from unreel.engine.table import Table
 place = Place("s3://bucket/run", read_storage(read_settings()))
-try:
-    place.objects(retry_config={"max_retries": 0}).get("x")
-except Exception as error:
-    print(type(error).__name__)
-print(Table(place / "answers.lance", ANSWERS).exists())
+for ask in (
+    lambda: place.objects(patience_s=1).get("x"),
+    lambda: Table(place / "answers.lance", ANSWERS).exists(),
+):
+    try:
+        print(ask())
+    except Exception as error:
+        print(type(error).__name__)
 """
 
 
