@@ -49,7 +49,12 @@ class Store:
     def environment(self, state: Path) -> dict[str, str]:
         """What lets `unreel` come here, through the proxy."""
         endpoint = f"http://127.0.0.1:{self.proxy.port}"
-        return {**_KEYS, "UNREEL_S3_ENDPOINT": endpoint, "UNREEL_STATE": str(state)}
+        return {
+            **_KEYS,
+            "UNREEL_S3_ENDPOINT": endpoint,
+            "UNREEL_FETCH_FROM": "s3://tests",
+            "UNREEL_STATE": str(state),
+        }
 
 
 @contextmanager

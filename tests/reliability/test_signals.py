@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reliability.trial import Trial, require_kept
+from reliability.trial import AT_ONCE, Trial, require_kept
 
 WORDS = {
     signal.SIGINT: "stopped by Ctrl-C",
@@ -17,8 +17,6 @@ WORDS = {
     signal.SIGHUP: "stopped by the end of its terminal",
 }
 SHORT_LEASE = "import unreel.engine.lock as l; l.writer_lock.__kwdefaults__['lease_s'] = 3.0; "
-AT_ONCE = 4
-"""Questions under way when a signal comes."""
 
 
 def stop_by(trial: Trial, number: signal.Signals) -> None:

@@ -24,6 +24,10 @@ _CODE = "from unreel.cli.main import main; main()"
 _POLL_S = 0.02
 
 
+AT_ONCE = 4
+"""Questions under way at a time."""
+
+
 @dataclass
 class Chat:
     """A chat server on loopback: answers from the frames alone, and the first `lets` at once.
@@ -136,7 +140,15 @@ class Trial:
     @property
     def command(self) -> list[str]:
         asked = ["eval", str(self.benchmark), "--protocol", "reality", "--model", self.chat.model]
-        how = ["--nframe", "2", "--max-connections", "4", "--out", self.place.uri, "--json"]
+        how = [
+            "--nframe",
+            "2",
+            "--max-connections",
+            str(AT_ONCE),
+            "--out",
+            self.place.uri,
+            "--json",
+        ]
         return [sys.executable, "-c", self.first + _CODE, *asked, *how, *self.options]
 
     def start(self, **how: Any) -> "Started":
@@ -168,7 +180,7 @@ class Trial:
     def start_and_ask(self, n: int = 6, **how: Any) -> "Started":
         """The command, with `n` answers given to it and the next ones waited for."""
         self.chat.answer_only(n)
-        due = self.chat.lets + 1
+        due = self.chat.lets + AT_ONCE  # all are waited for, so what was answered has come back
         started = self.start(**how)
         wait_until(lambda: len(self.chat.asked) >= due, started)
         return started

@@ -15,7 +15,7 @@ import click
 
 from unreel.cli.condition import read_conditions
 from unreel.cli.output import echo, json_option, print_json, say, trusted_option
-from unreel.core.errors import InvalidSettingError, SandboxError
+from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
@@ -194,7 +194,7 @@ class _Desk:
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
                 origin = await asyncio.to_thread(_read_origin, file, self._settings)
                 return self._report(await found, origin, folder)
-        except SandboxError:
+        except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
             clip = failure_of(error)

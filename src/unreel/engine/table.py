@@ -24,7 +24,13 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 from obstore.exceptions import BaseError
 
-from unreel.core.errors import UnreadableSourceError, UnreelError, raise_refusal, words_of
+from unreel.core.errors import (
+    GO_ON,
+    UnreadableSourceError,
+    UnreelError,
+    raise_refusal,
+    words_of,
+)
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
 from unreel.engine.keys import FRUGAL, doubled_keys
@@ -235,7 +241,7 @@ class Table:
         folder = self.place.uri.rpartition("/")[0] or "."
         remedy = f"See what is left with `unreel runs check {folder}`"
         if not self.place.is_local:
-            remedy = f"Try the store with `unreel doctor --store {folder}`. {remedy}"
+            remedy = f"{GO_ON}. If it stays so, try `unreel doctor --store {folder}`. {remedy}"
         return UnreadableSourceError(self.place.uri, f"cannot be read: {words_of(problem)}", remedy)
 
     def _require_unique_keys(self, dataset: Any) -> None:

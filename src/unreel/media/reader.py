@@ -17,9 +17,11 @@ from pydantic import ValidationError
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
+    MachineError,
     MediaError,
     SandboxError,
     UnknownNameError,
+    raise_refusal,
 )
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -121,9 +123,10 @@ class MediaReader:
         try:
             payload = self.run(task, path, {**request, "max_pixels": self.max_pixels}, on_part)
             return payload if isinstance(payload, Failure) else read(payload)
-        except (InvalidSettingError, SandboxError, UnknownNameError):
+        except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
             raise  # The asker's mistake or the machine's lack, whatever the file.
         except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
+            raise_refusal(error)
             return _failure_of(task, error)
 
 
