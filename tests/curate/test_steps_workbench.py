@@ -4,14 +4,16 @@ from pathlib import Path
 
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id
 from unreel.curate.step import StepName, Subject
 
 STEP = StepName(name="tried", version=1)
 
 
 def subjects(tmp_path: Path) -> list[Subject]:
-    (tmp_path / "a").write_text("a")
-    return [Subject(clip=ClipId("a"), name="a", location=str(tmp_path / "a"))]
+    file = tmp_path / "a"
+    file.write_text("a")
+    return [Subject(clip=clip_id(file), name="a", location=str(file))]
 
 
 class Looker:
@@ -56,7 +58,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     tmp_path, curation
 ) -> None:
     members = [
-        Subject(clip=ClipId(name), name=name, location="", given={"n": n})
+        Subject(clip=ClipId(name * 64), name=name, location="", given={"n": n})
         for n, name in enumerate("cab")
     ]
     seen: list[list[str]] = []
@@ -72,4 +74,4 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     assert len(seen) == 1
     bench.settle(STEP, members[:2], decide)
     assert len(seen) == 2
-    assert seen[1] == [clip for clip in seen[0] if clip != "b"]
+    assert seen[1] == [clip for clip in seen[0] if clip != "b" * 64]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.answer import Reply
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError, UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
@@ -246,7 +246,7 @@ def test_an_unreadable_clip_is_a_failure_of_its_own(clips, reader, tmp_path) -> 
 
 def test_a_cache_that_cannot_be_written_is_told(clips, reader, tmp_path) -> None:
     teller = Teller([Reply(text="A ball.")])
-    with pytest.raises(UnreadableSourceError, match="no cache of stories"):
+    with pytest.raises(UnsafeTargetError, match="no regular file"):
         describe_all(clips, lambda: teller, reader=reader, cache=tmp_path)
     assert teller.closed == 1
 
