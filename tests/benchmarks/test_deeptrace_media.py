@@ -122,9 +122,9 @@ def test_a_header_that_lies_about_the_size_does_not_help(tmp_path: Path) -> None
 @pytest.mark.parametrize("names", [["videos/a", "videos/a/b"], ["videos/a/b", "videos/a"]])
 def test_a_member_below_another_member_is_rejected(names: list[str], tmp_path: Path) -> None:
     make(tmp_path, names, dict.fromkeys(names, b"x"))
-    first, second = extract_media(tmp_path, into=tmp_path / "into")
-    assert first == tmp_path / "into" / names[0]
-    assert isinstance(second, Rejected)
+    rejected, unpacked = extract_media(tmp_path, into=tmp_path / "into")
+    assert isinstance(rejected, Rejected)
+    assert unpacked == tmp_path / "into" / names[0]
     assert files_below(tmp_path / "into") == [names[0]]
 
 
