@@ -13,12 +13,13 @@ import pytest
 from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.plain import plain, plain_lines
 from unreel.core.settings import Settings
 from unreel.evaluate.review import survey_clip
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.footage import prepare_footage
-from unreel.report.wording import agreements, explain_failure, headline, parts, plain, tone
+from unreel.report.wording import agreements, explain_failure, headline, parts, tone
 
 BALL = ClipRecipe(n_frames=24, seed=3)
 GENERATED = {"trace": trace_text((0, 0, 96, 64), start_s=0.5), "realism": "<answer>2</answer>"}
@@ -153,4 +154,6 @@ def test_agreement_counts_heads_and_compares_places(ball) -> None:
 
 
 def test_a_terminal_is_given_no_orders() -> None:
-    assert plain("a\x1b[31mb\x07\u202ec\n\td\u200d") == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"
+    said = "a\x1b[31mb\x07\u202ec\n\td\u200d"
+    assert plain(said) == "a\ufffd[31mb\ufffd\ufffdc\ufffd\ufffdd\u200d"
+    assert plain_lines(said) == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"

@@ -67,7 +67,9 @@ def parse_object(data: bytes) -> Mapping[str, Any]:
     return found
 
 
-def read_toml(path: Path, what: str, *, parse_float: Any = float) -> dict[str, Any]:
+def read_toml(
+    path: Path, what: str, *, remedy: str = "Write TOML", parse_float: Any = float
+) -> dict[str, Any]:
     """The TOML file at `path`, which should hold `what` (`recipe`, for example).
 
     Raises:
@@ -81,4 +83,4 @@ def read_toml(path: Path, what: str, *, parse_float: Any = float) -> dict[str, A
         return tomllib.loads(data.decode(), parse_float=parse_float)
     except (ValueError, RecursionError) as error:
         words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise UnreadableSourceError(str(path), f"no {what} ({words})", "Write TOML") from error
+        raise UnreadableSourceError(str(path), f"no {what} ({words})", remedy) from error

@@ -39,7 +39,7 @@ class Price:
 
 def read_prices(path: Path) -> Mapping[str, Price]:
     """Prices by model name (`provider/name`) from a TOML file; unknown words in it are refused."""
-    content = read_toml(path, "price table", parse_float=Decimal)
+    content = read_toml(path, "price table", remedy=_FORM, parse_float=Decimal)
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
         raise UnreadableSourceError(str(path), "no price table", _FORM)
