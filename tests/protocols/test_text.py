@@ -44,10 +44,14 @@ def test_lenient_pieces_need_no_end_and_no_letter_case(text: str, pieces: list[s
     assert tagged(text, "answer", "lenient") == pieces
 
 
-def test_only_closed_thoughts_are_left_out() -> None:
+def test_thoughts_are_left_out_closed_or_not() -> None:
     assert after_thinking("<think>a</think> b") == " b"
     assert after_thinking("a</THINK>b</think>c") == "c"
-    assert after_thinking("<think>a b") == "<think>a b"
+    assert after_thinking("a<think>b c") == "a"
+    assert after_thinking("<think>a<think>b") == "b"  # as the example of Video Reality Test has it
+    assert after_thinking("<think>a <answer>1</answer>") == "<answer>1</answer>"
+    assert after_thinking("<think>is it <answer>1</answer> or") == ""
+    assert after_thinking("\u25c1think\u25b7a\u25c1/think\u25b7b") == "b"
 
 
 @pytest.mark.parametrize(

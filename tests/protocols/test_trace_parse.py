@@ -56,7 +56,7 @@ def test_an_answer_of_real_holds_nothing_else() -> None:
         ("The video is FAKE.", Label.GENERATED),
         ("FAKE FAKE", Label.GENERATED),
         ("<think>REAL? FAKE?</think>\n\nREAL", Label.REAL),
-        ("<think>It seems FAKE", Label.GENERATED),
+        ("<think>It seems FAKE", MISSING),
         ("I think it is REAL or FAKE", AMBIGUOUS),
         ("REAL or FAKE? Hard to say.", AMBIGUOUS),
         ("'REAL'/'FAKE'", AMBIGUOUS),
@@ -88,7 +88,7 @@ def test_the_opening_word_is_the_label_or_else_the_only_one(text: str, label: ob
         ("This is fake. <explanation>No real hand bends so.</explanation>", Label.GENERATED),
         ("This is fake. The reason is because no real hand bends so.", Label.GENERATED),
         ("real or fake", AMBIGUOUS),
-        ("It is not real.", AMBIGUOUS),
+        ("It is not real.", Label.GENERATED),
         ("Real people walk", MISSING),  # says nothing of the clip
         ("The scene shows real hands moving", MISSING),
         ("physics of the real-time kind.", MISSING),
@@ -115,8 +115,8 @@ def test_lenient_takes_small_letters_that_end_a_clause(text: str, label: object)
         ("[[10, 20], [50, 60]]", MALFORMED, Box(0.1, 0.2, 0.5, 0.6)),
         ("[10, 20, 50]", MALFORMED, MALFORMED),
         ("[10, 20, 50, 60, 70]", MALFORMED, MALFORMED),
-        ("[10, 20, 50, 60], [1, 2, 3, 4]", MALFORMED, AMBIGUOUS),
-        ("[10%, 20%, 50%, 60%]", MALFORMED, MALFORMED),  # another space
+        ("[10, 20, 50, 60], [1, 2, 3, 4]", MALFORMED, Box(0.1, 0.2, 0.5, 0.6)),  # the first
+        ("[10%, 20%, 50%, 60%]", MALFORMED, Box(0.1, 0.2, 0.5, 0.6)),  # of the frame
         ("[1e1, 20, 50, 60]", MALFORMED, MALFORMED),
         ("[NaN, 20, 50, 60]", MALFORMED, MALFORMED),
         ("[1234567890123, 0, 1, 1]", MALFORMED, MALFORMED),

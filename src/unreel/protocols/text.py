@@ -1,9 +1,11 @@
 """Pieces of an answer's text, found in one pass: no text takes more than linear time."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode
@@ -12,6 +14,7 @@ R = TypeVar("R")
 
 READABLE: Final = 120
 """Most characters of a text that `Unparsed.found` repeats."""
+_LONGEST_JSON: Final = 20_000
 SHORT: Final = 200
 """A piece that should hold one number, word or box is not read when it is longer than this."""
 
@@ -21,7 +24,18 @@ _UNDERSTOOD: Final = (
     UnparsedReason.OUT_OF_RANGE,
     UnparsedReason.AMBIGUOUS,
 )
-_THINKING_ENDS: Final = re.compile(r"</think>", re.IGNORECASE | re.ASCII)
+_THOUGHT: Final = re.compile(
+    r"(?P<closes></think(?:ing)?>|\u25c1/think\u25b7|\[/think\]|<\|end_of_thought\|>)"
+    r"|<think(?:ing)?>|\u25c1think\u25b7|\[think\]|<\|begin_of_thought\|>",
+    re.IGNORECASE | re.ASCII,
+)
+# The marks of GLM, of Qwen and DeepSeek, of InternVL, LaTeX's box, and a code fence.
+_WRAPPING: Final = re.compile(
+    r"<\|(?:begin_of_box|end_of_box|box_start|box_end|det|/det|ref|/ref)\|>|</?(?:box|ref|bbox)>"
+    r"|\\boxed\{(?P<boxed>[^{}]{0,200})\}|```\w{0,10}",
+    re.IGNORECASE | re.ASCII,
+)
+_FENCED: Final = re.compile(r"```(?:json)?(?P<inside>[^`]*)```")
 # Where such a text names a label at all, it repeats the question instead of answering it. Phrases
 # that also open honest answers ("I cannot see any fault", "Unfortunately") are left out on purpose.
 _NO_ANSWER: Final = re.compile(
@@ -50,11 +64,45 @@ def unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
 
 
 def after_thinking(text: str) -> str:
-    """What follows the last closed thought; all of `text` when no thought is closed."""
-    end = 0
-    for found in _THINKING_ENDS.finditer(text):
-        end = found.end()
-    return text[end:]
+    """The answer that follows the thoughts, in the marks of every family that we know.
+
+    A second opening mark closes the first, as in the example that Video Reality Test prints. A thought
+    that never ends holds no answer, unless an `<answer>` is the last thing in it.
+    """
+    marks = list(_THOUGHT.finditer(text))
+    closed = [mark for mark in marks if mark["closes"]]
+    if closed:
+        body = text[closed[-1].end() :]
+        again = _THOUGHT.search(body)
+        return body[: again.start()] if again else body
+    if len(marks) > 1:
+        return text[marks[-1].end() :]
+    if not marks:
+        return text
+    last = text.rfind("<answer>")
+    return (
+        text[last:]
+        if last >= 0 and text.rstrip().endswith("</answer>")
+        else text[: marks[0].start()]
+    )
+
+
+def unwrapped(text: str) -> str:
+    """`text` with full-width characters made plain and without the marks that models put around answers."""
+    return _WRAPPING.sub(r"\g<boxed>", unicodedata.normalize("NFKC", text))
+
+
+def json_object(text: str) -> Mapping[str, Any]:
+    """The one JSON object that `text` is, in a code fence or bare; empty where it is none."""
+    bare = text.strip()
+    if len(bare) > _LONGEST_JSON:
+        return {}
+    fenced = _FENCED.fullmatch(bare)
+    try:
+        value = json.loads(fenced["inside"] if fenced else bare)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def is_no_answer(text: str) -> bool:

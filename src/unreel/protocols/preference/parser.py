@@ -4,9 +4,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.claims import clauses, read_claim
 from unreel.protocols.protocol import Reading
-from unreel.protocols.text import SHORT, after_thinking, first_read, is_no_answer, tagged, unparsed
+from unreel.protocols.text import (
+    SHORT,
+    after_thinking,
+    first_read,
+    is_no_answer,
+    tagged,
+    unparsed,
+    unwrapped,
+)
 
 _POSITIONS: Final = {
     "1": Position.FIRST,
@@ -27,6 +37,13 @@ _LOOSE: Final = re.compile(
 _LEADING: Final = re.compile(
     r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
 )
+_NAMED: Final = re.compile(
+    r"\b(?:(?:video|clip)\s{0,3}#?)?(?P<said>first|second|(?<=[a-z]\s)[12])\b(?:\s(?:video|clip|one)\b)?",
+    re.IGNORECASE | re.ASCII,
+)
+_OTHER: Final = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
+_READ: Final = 10_000
+"""A longer text is read up to here: it compares no more."""
 _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
@@ -43,11 +60,14 @@ def parse(text: str, reading: Reading) -> PreferenceVerdict:
 def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
     body = after_thinking(text).strip()
     yield _position(body, _PLAIN)
-    if reading.mode == "lenient":
-        for piece in reversed(tagged(text, "answer", "lenient")):
-            yield _position(piece, _LOOSE)
-        yield _position(body, _LOOSE)
-        yield _leading(body)
+    if reading.mode == "lenient" and not is_no_answer(body):
+        plain = unwrapped(body).strip()
+        if pieces := tagged(plain, "answer", "lenient"):
+            yield _position(pieces[-1], _LOOSE)
+            return
+        yield _position(plain, _LOOSE)
+        yield _leading(plain)
+        yield _in_prose(plain)
 
 
 def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
@@ -59,8 +79,28 @@ def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
 
 def _leading(body: str) -> Position | Unparsed:
     found = _LEADING.match(body)
-    if found is None or is_no_answer(body):
+    if found is None:
         return unparsed(UnparsedReason.MISSING, body)
     if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
         return unparsed(UnparsedReason.AMBIGUOUS, body)
     return _POSITIONS[found["said"]]
+
+
+def _in_prose(body: str) -> Position | Unparsed:
+    """The clip that every claim about one of the two leaves as the real one."""
+    said = set(_claims(body))
+    if len(said) == 1:
+        return said.pop()
+    return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
+
+
+def _claims(body: str) -> Iterator[Position]:
+    for clause in clauses(body[:_READ]):
+        named = list(_NAMED.finditer(clause.text))
+        ends = [name.start() for name in named[1:]] + [len(clause.text)]
+        for name, end in zip(named, ends, strict=False):
+            claim = read_claim("this " + clause.text[name.end() : end])
+            if clause.asks or isinstance(claim, Unparsed):
+                continue
+            position = _POSITIONS[name["said"].lower()]
+            yield position if claim is Label.REAL else _OTHER[position]

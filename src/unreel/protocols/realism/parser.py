@@ -7,20 +7,40 @@ from typing import Final, Literal
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode, Reading
 from unreel.protocols.realism.prompts import TERMS, VERBAL_PROMPTS
-from unreel.protocols.text import SHORT, after_thinking, first_read, tagged, unparsed
+from unreel.protocols.text import (
+    SHORT,
+    after_thinking,
+    first_read,
+    is_no_answer,
+    tagged,
+    unparsed,
+    unwrapped,
+)
 
 Reason = Literal["problem", "adherence"]
 
 _INTEGERS: Final = {str(score): score for score in range(1, 6)}
 _TERMS: Final = {term: score for score, term in enumerate(TERMS, start=1)}
 _TERM: Final = "|".join(TERMS)
-# "3", "3.", "3/5", "3 (Normal)", "Normal", "Score: 3", with quotes or stars around.
-_LOOSE: Final = re.compile(
-    r"[\"'*\s]{0,5}(?:(?:final\s{1,3})?(?:score|rating|answer)\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
-    r"(?:(?P<score>[1-5])(?:\s{0,3}/\s{0,3}5)?[\"'*\s]{0,5})?"
-    rf"(?:[(:-]?\s{{0,3}}(?P<term>{_TERM})\)?)?[\"'*.!\s]{{0,5}}",
-    re.IGNORECASE | re.ASCII,
+_WORDS: Final = {word: n for n, word in enumerate(("one", "two", "three", "four", "five"), start=1)}
+# "3", "3.0", "3\u5206", "five", "Normal"; the 5 of "3/5" and "out of 5" is the scale.
+_SCALE: Final = re.compile(r"(?:/|\bout\sof\b)\s{0,3}(?:5|five)(?!\w)", re.IGNORECASE)
+_SCORE: Final = re.compile(
+    rf"(?<![\w.-])(?:(?P<digit>[1-5])(?:\.0{{1,3}})?(?![0-9A-Za-z_]|\.[0-9])"
+    rf"|(?P<word>one|two|three|four|five)\b|(?P<term>{_TERM})\b)",
+    re.IGNORECASE,
 )
+_STATED: Final = re.compile(
+    r"\b(?:score|rating|answer|rate|rated|give|grade)\b[^.!?\d\n]{0,40}[1-5](?:\.0{1,3})?(?:\s{0,3}/\s{0,3}5)?"
+    rf"[*\"'\s(]{{0,5}}(?:{_TERM})?[)*\"']{{0,5}}(?=[.!\s]{{0,3}}(?:$|\n))",
+    re.IGNORECASE,
+)
+_BARE: Final = re.compile(
+    r"[\W_]{0,20}(?:\b(?:final|score|rating|answer|overall|is|the)\b[\W_]{0,5}){0,5}\u5206?[\W_]{0,10}",
+    re.IGNORECASE,
+)
+_ANY_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_DENIED: Final = re.compile(r"\b(?:not|no|isn['\u2019]t|neither|nor|between)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}")
 
 _HEADS: Final = {
@@ -50,15 +70,17 @@ def parse(text: str, reading: Reading) -> RealismVerdict:
 
 def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
-    pieces = tagged(text, "answer", "strict")
-    yield next((asked[piece] for piece in reversed(pieces) if piece in asked), _refuse(pieces))
+    body = after_thinking(text).strip()
+    pieces = tagged(body, "answer", "strict")
+    yield asked.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if reading.mode == "lenient":
-        pieces = tagged(text, "answer", "lenient")
-        yield first_read(map(_loose_score, reversed(pieces)))
-        if not pieces and not isinstance(
-            bare := _loose_score(after_thinking(text).strip()), Unparsed
-        ):
-            yield bare
+        plain = unwrapped(body).strip()
+        if pieces := tagged(plain, "answer", "lenient"):
+            yield _loose_score(pieces[-1])
+        elif plain and not is_no_answer(plain):
+            stated = [found[0] for found in _STATED.finditer(plain)]
+            if stated or _BARE.fullmatch(_SCORE.sub("", _SCALE.sub("", plain[:SHORT]))):
+                yield _loose_score(stated[-1] if stated else plain)
 
 
 def _refuse(pieces: list[str]) -> Unparsed:
@@ -70,15 +92,21 @@ def _refuse(pieces: list[str]) -> Unparsed:
 
 
 def _loose_score(piece: str) -> int | Unparsed:
-    found = _LOOSE.fullmatch(piece) if len(piece) <= SHORT else None
-    said = set[int]()
-    if found and found["score"]:
-        said.add(int(found["score"]))
-    if found and found["term"]:
-        said.add(_TERMS[found["term"].capitalize()])
-    if len(said) > 1:
-        return unparsed(UnparsedReason.AMBIGUOUS, piece)
+    if len(piece) > SHORT or _DENIED.search(piece):
+        return _refuse([piece])
+    bare = _SCALE.sub("", piece)
+    found = list(_SCORE.finditer(bare))
+    said = {_value(score) for score in found}
+    n_numbers = len(_ANY_NUMBER.findall(bare))
+    if len(said) > 1 or n_numbers > sum(score["digit"] is not None for score in found):
+        return _refuse([piece]) if len(said) <= 1 else unparsed(UnparsedReason.AMBIGUOUS, piece)
     return said.pop() if said else _refuse([piece])
+
+
+def _value(score: re.Match[str]) -> int:
+    if score["digit"]:
+        return int(score["digit"])
+    return _WORDS[score["word"].lower()] if score["word"] else _TERMS[score["term"].capitalize()]
 
 
 def _reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:

@@ -6,74 +6,71 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.claims import read_claim
 from unreel.protocols.protocol import Mode
-from unreel.protocols.text import first_read, is_no_answer, unparsed
+from unreel.protocols.text import first_read, is_no_answer, json_object, unparsed
 
 _LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
-_CAPITALS: Final = re.compile(r"(?<!\w)(?<!\w-)(?:REAL|FAKE)(?!\w|-\w)")
-_ANY_CASE: Final = re.compile(r"(?<!\w)(?<!\w-)(?ai:REAL|FAKE)(?!\w|-\w)")
-_OPENING: Final = re.compile(r"\W{0,20}")
-_ALTERNATIVE: Final = re.compile(r"['\"*/|,\s]{1,5}(?:(?:or|and)\b)?['\"*\s]{0,5}", re.IGNORECASE)
-_NEGATION: Final = re.compile(
-    r"(?:\b(?:not|non|nor|neither|never)|n['\u2019]t)['\"*\s-]{1,5}$", re.IGNORECASE
+_WORD: Final = r"(?P<word>REAL|FAKE)"
+_CAPITAL: Final = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
+# "FAKE.", "'REAL'", "FAKE <coordinates>" answer; "REAL or FAKE", "FAKE?" and "REAL people" do not.
+_OPENING: Final = re.compile(
+    rf"[\W_]{{0,20}}{_WORD}(?![\w-])(?=['\"*`_)\s]{{0,5}}(?:$|[.,;:!<(\n]|[-\u2013\u2014]\s|(?P=word)))"
 )
-_NEGATION_REACH: Final = 16
-# "fake." names the clip; "real people" names something in it.
-_ENDS_THE_CLAUSE: Final = re.compile(r"['\"*\s]{0,5}(?:$|[.,;:!?<)\n])")
-
-
-_REASON_STARTS: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
+_STATEMENT: Final = re.compile(
+    r"(?:^|(?<=[.!\n:]))['\"*`\s]{0,5}"
+    r"(?:(?:(?:[Tt]he|[Tt]his)\s(?:video|clip|footage)|[Ii]t)\s(?:is|looks|appears\sto\sbe)\s(?:a\s)?)?"
+    rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
+)
+_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
+_FIELDS: Final = ("answer", "label", "verdict", "judgement", "judgment", "prediction", "result")
 
 
 def read_label(body: str, mode: Mode) -> Label | Unparsed:
-    """The word REAL or FAKE that opens the answer, else the only one of the two that it holds.
+    """The word REAL or FAKE that opens the answer, else the one that a sentence states and no other.
 
-    Both words are ambiguous, unless one opens the answer and is not offered as an alternative
-    ("REAL or FAKE"); so is a word that is denied ("not REAL"). A refusal or an error message that
-    names one is no answer. `lenient` also takes small letters before the explanation, where the
-    word ends its clause: "real people" is no label.
+    What stands before the explanation may not state the contrary; a refusal or an error message is no
+    answer. `lenient` reads the claim out of prose in small letters, other words and other languages
+    too, with its denials and second thoughts.
     """
-    return first_read(_attempts(body.strip(), mode))
+    reason = _REASON.search(body)
+    claim = (body[: reason.start()] if reason else body).strip()
+    return first_read(_attempts(claim, mode))
 
 
-def _attempts(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
-    yield _opening(body, _CAPITALS)
-    yield _only(body, _CAPITALS)
+def _attempts(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
+    yield _opening(claim)
+    yield _statement(claim)
     if mode == "lenient":
-        reason = _REASON_STARTS.search(body)
-        claim = body[: reason.start()] if reason else body
-        yield _opening(claim, _ANY_CASE)
-        yield _only(claim, _ANY_CASE)
+        yield _in_prose(claim)
 
 
-def _opening(body: str, words: re.Pattern[str]) -> Label | Unparsed:
-    opening = _OPENING.match(body)
-    word = words.match(body, opening.end() if opening else 0)
-    if word is None or not _may_be_label(word, words):
+def _opening(claim: str) -> Label | Unparsed:
+    word = _OPENING.match(claim)
+    if word is None:
         return Unparsed(UnparsedReason.MISSING)
-    offered = _ALTERNATIVE.match(body, word.end())
-    other = words.match(body, offered.end()) if offered else None
-    if other and other[0].lower() != word[0].lower():
-        return unparsed(UnparsedReason.AMBIGUOUS, body)
-    return _LABELS[word[0].lower()]
+    label = _LABELS[word["word"].lower()]
+    rest = read_claim(claim[word.end() :])
+    if isinstance(rest, Label) and rest is not label:
+        return unparsed(UnparsedReason.AMBIGUOUS, claim)
+    return label
 
 
-def _only(body: str, words: re.Pattern[str]) -> Label | Unparsed:
-    if is_no_answer(body):
-        return unparsed(UnparsedReason.MISSING, body)
-    found = list(words.finditer(body))
-    said = {word[0].lower() for word in found}
-    if len(said) > 1 or any(map(_is_denied, found)):
-        return unparsed(UnparsedReason.AMBIGUOUS, body)
-    if not any(_may_be_label(word, words) for word in found):
-        return unparsed(UnparsedReason.MISSING, body)
-    return _LABELS[said.pop()]
+def _statement(claim: str) -> Label | Unparsed:
+    if is_no_answer(claim):
+        return unparsed(UnparsedReason.MISSING, claim)
+    said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
+    understood = read_claim(claim)
+    if not _CAPITAL.search(claim):
+        return unparsed(UnparsedReason.MISSING, claim)
+    if isinstance(understood, Unparsed) or said == {understood}:
+        return understood
+    return unparsed(UnparsedReason.AMBIGUOUS, claim)
 
 
-def _is_denied(word: re.Match[str]) -> bool:
-    before = word.string[max(0, word.start() - _NEGATION_REACH) : word.start()]
-    return _NEGATION.search(before) is not None
-
-
-def _may_be_label(word: re.Match[str], words: re.Pattern[str]) -> bool:
-    return words is _CAPITALS or _ENDS_THE_CLAUSE.match(word.string, word.end()) is not None
+def _in_prose(claim: str) -> Label | Unparsed:
+    if is_no_answer(claim):
+        return unparsed(UnparsedReason.MISSING, claim)
+    given = json_object(claim)
+    told = next((str(given[name]) for name in _FIELDS if name in given), claim)
+    return read_claim(told)

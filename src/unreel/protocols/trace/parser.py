@@ -1,25 +1,38 @@
 """From an answer's text to a `TraceVerdict`."""
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Final, Literal, TypeVar
 
-from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode, Reading
-from unreel.protocols.space import BoxSpace
-from unreel.protocols.text import SHORT, after_thinking, first_read, tagged, unparsed
+from unreel.protocols.text import (
+    SHORT,
+    after_thinking,
+    first_read,
+    json_object,
+    tagged,
+    unparsed,
+)
 from unreel.protocols.trace.label import read_label
+from unreel.protocols.trace.place import NUMBER, read_box
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 
 R = TypeVar("R")
 Part = Literal["place", "time", "reason"]
 
 _TAGS: Final = {"place": "coordinates", "time": "start_time", "reason": "explanation"}
+_FIELDS: Final[Mapping[Part, tuple[str, ...]]] = {
+    "place": ("coordinates", "bbox_2d", "bbox", "box", "box_2d"),
+    "time": ("start_time", "start", "onset", "time"),
+    "reason": ("explanation", "reason"),
+}
+_Y_FIRST: Final = "box_2d"
 _PLACE_AND_TIME: Final = {
     "strict": re.compile(
         r"The unnatural part is at (?P<place>\[[^\[\]]{0,100}\])"
@@ -41,19 +54,12 @@ _REASON: Final = {
     ),
 }
 
-# Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
-_NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
-_CORNER: Final = rf"\s*(-?{_NUMBER})\s*"
-_BOX: Final = re.compile(rf"\[{_CORNER},{_CORNER},{_CORNER},{_CORNER}\]")
-_ANY_NUMBER: Final = re.compile(rf"(?<![\w.])[-+]?{_NUMBER}(?!\w|\.[0-9])")
-_N_CORNERS: Final = 4
-
-_SECONDS: Final = re.compile(rf"(?P<seconds>-?{_NUMBER})")
+_SECONDS: Final = re.compile(rf"(?P<seconds>-?{NUMBER})")
 _UNIT: Final = r"(?:\s{0,3}(?:s|secs?|seconds?)\.?)?"
 _CLOCK: Final = r"(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?"
 _ANY_TIME: Final = re.compile(
-    rf"(?:(?P<seconds>-?{_NUMBER})|(?P<clock>{_CLOCK})){_UNIT}"
-    rf"(?:\s{{0,3}}(?:-|\u2013|\u2014|to)\s{{0,3}}(?:{_NUMBER}|{_CLOCK}){_UNIT})?",
+    rf"(?:(?:at|about|around|approximately|approx\.?|from|~|t\s?=)\s{{0,3}}){{0,2}}(?:(?P<seconds>-?{NUMBER})|(?P<clock>{_CLOCK})){_UNIT}"
+    rf"(?:\s{{0,3}}(?:-|\u2013|\u2014|to)\s{{0,3}}(?:{NUMBER}|{_CLOCK}){_UNIT})?(?:\s{{0,3}}\([^()]{{0,40}}\))?\.?",
     re.IGNORECASE,
 )
 _SIXTY: Final = 60
@@ -75,7 +81,7 @@ def parse(text: str, reading: Reading) -> TraceVerdict:
     body = after_thinking(text)
     return TraceVerdict(
         label=read_label(body, reading.mode),
-        box=_read(body, "place", reading=reading, read=partial(_read_box, space=space)),
+        box=_read(body, "place", reading=reading, read=partial(read_box, space=space)),
         start_us=_read(body, "time", reading=reading, read=_read_start),
         explanation=_read(body, "reason", reading=reading, read=lambda piece, _mode: piece),
     )
@@ -95,7 +101,7 @@ def _found(body: str, part: Part, reading: Reading) -> Iterator[tuple[Mode, list
         forms.reverse()
     yield "strict", forms[0](body, part, "strict")
     if reading.mode == "lenient":
-        for form in forms:
+        for form in (*forms, _in_json):
             yield "lenient", form(body, part, "lenient")
 
 
@@ -109,6 +115,20 @@ def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
+def _in_json(body: str, part: Part, _mode: Mode) -> list[str]:
+    given = json_object(body)
+    names = [name for name in _FIELDS[part] if name in given]
+    pieces = (
+        f"{name}: {_spelled(given[name])}" if name == _Y_FIRST else _spelled(given[name])
+        for name in names
+    )
+    return [piece for piece in pieces if piece.strip()]
+
+
+def _spelled(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _read_one(
     pieces: list[str], mode: Mode, *, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
@@ -117,27 +137,6 @@ def _read_one(
     if mode == "strict" and len(set(pieces)) > 1:
         return unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)
-
-
-def _read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
-    corners = _corners(piece, mode)
-    if isinstance(corners, Unparsed):
-        return corners
-    box = space.box([Fraction(corner) for corner in corners])
-    return box or unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-
-
-def _corners(piece: str, mode: Mode) -> list[str] | Unparsed:
-    if len(piece) > SHORT:
-        return unparsed(UnparsedReason.MALFORMED, piece)
-    if exact := _BOX.fullmatch(piece):
-        return list(exact.groups())
-    # A percentage is a space of its own, and not the declared one.
-    numbers = _ANY_NUMBER.findall(piece) if mode == "lenient" and "%" not in piece else []
-    if len(numbers) == _N_CORNERS:
-        return numbers
-    several = len(numbers) > _N_CORNERS and len(numbers) % _N_CORNERS == 0
-    return unparsed(UnparsedReason.AMBIGUOUS if several else UnparsedReason.MALFORMED, piece)
 
 
 def _read_start(piece: str, mode: Mode) -> int | Unparsed:
