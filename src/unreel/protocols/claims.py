@@ -15,7 +15,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.text import unparsed, unwrapped
 
-_REAL: Final = "real|genuine|authentic|echt|réelle?|vraie?|véritable|auténtic[oa]|verdader[oa]|vero|autentic[oa]"
+_REAL: Final = "real|filmed|genuine|authentic|echt(?:e[mnrs]?)?|réelle?|vraie?|véritable|auténtic[oa]|verdader[oa]|vero|autentic[oa]"
 _GENERATED: Final = (
     r"fake|faked|deepfake|synthetic|artificial|generated|"
     r"(?:ai|computer|machine|ki|ia)[\s-](?:generated|made|created|produced|generiert|synthesi[sz]ed)|"
@@ -25,8 +25,8 @@ _LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f"
 """Chinese writes no blanks around a borrowed word, so its characters end one."""
 _WORD: Final = re.compile(
     rf"(?<![{_LETTER}-])(?:(?P<real>{_REAL})|(?P<generated>{_GENERATED}))(?![{_LETTER}-]|\s(?:time|world)\b)"
-    r"|(?P<real_han>真实|真的|实拍|本物|実写|진짜|настоящее)"
-    r"|(?P<generated_han>假|伪造|偽|合成|(?:由)?(?:人工智能|AI)?生成|가짜|поддельн|сгенерирован)",
+    r"|(?P<real_han>真实|真的|实拍|本物|実写|진짜|настоящ\w{0,4})"
+    r"|(?P<generated_han>假|伪造|偽|合成|(?:由)?(?:人工智能|AI)?生成|가짜|поддельн\w{0,4}|сгенерирован\w{0,4})",
     re.IGNORECASE,
 )
 _CAPITAL: Final = re.compile(r"REAL|FAKE")
@@ -44,12 +44,13 @@ _CONCEDES: Final = re.compile(
 )
 _TURNS: Final = re.compile(
     r"\W{0,5}(?:but|yet|however|hence|thus|therefore|so|actually|wait|correction|no|rather|instead|overall"
-    r"|in\sconclusion|final(?:ly)?|on\s(?:closer|second)|looking\sagain|verdict|conclusion|answer"
-    r"|但|然而|因此|所以)\b|\W{0,5}(?:但|然而|因此|所以)",
+    r"|in\sconclusion|final(?:ly)?|on\s(?:closer|second|reflection)|scratch\sthat|looking\sagain|verdict|conclusion|answer"
+    r"|i\schange\smy|i\shave\schanged\smy|let\sme\scorrect)\b|\W{0,5}(?:但|然而|因此|所以)",
     re.IGNORECASE,
 )
 _DOUBTS: Final = re.compile(
-    r"\b(?:whether|if|maybe|perhaps|possibly|might|may|could\s(?:be|also)|would|either|ob|either"
+    r"\b(?:whether|if|maybe|perhaps|possibly|might|may|could\s(?:be|also)|either|ob"
+    r"|would\s(?:be|mean|look|seem|have|indicate)"
     r"|unclear|unsure|uncertain|inconclusive|undecided|insufficient)\b"
     r"|\bnot\s(?:enough|sure|certain|possible|clear)\b|\b(?:do\snot|don['\u2019]t)\sknow\b"
     r"|\b(?:can(?:not|['\u2019]t|\snot)|could(?:\snot|n['\u2019]t)|unable\sto|not\sable\sto|impossible\sto"
@@ -62,16 +63,22 @@ _WOULD_SAY: Final = re.compile(
     r"\b(?:i|we)\swould\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)", re.IGNORECASE
 )
 _DENIES: Final = re.compile(
-    r"\bn['\u2019]\w{1,12}\spas\b|\bne\s\w{1,12}\spas\b|\bfar\sfrom\b|\banything\sbut\b|\bfails\sto\b"
+    r"\bnão\shá\snada\b|\bno\shay\snada\b|\bn['\u2019]y\sa\srien\b|\bnon\sc['\u2019]è\snulla\b|\bnothing\b|\bnichts\b"
+    r"|\bn['\u2019]\w{1,12}\spas\b|\bne\s\w{1,12}\spas\b|\bfar\sfrom\b|\banything\sbut\b|\bfails\sto\b"
     r"|n['\u2019]t\b|\b(?:not|no|non|nor|never|neither|none|nothing|without|hardly|barely|scarcely|unlikely"
-    r"|improbable|doubtful|doubt|lacks?|nicht|keine?s?|kaum|pas|nunca|jamais|ni|não|niet|geen|nie|inte|ikke"
+    r"|improbable|doubtful|doubt|lacks?|nicht|keine?s?|kaum|pas|rien|nunca|jamais|ni|não|niet|geen|nie|inte|ikke"
     r"|ei|není|bukan|tidak|không)\b|\b\u043d\u0435\b|不|没|沒|非|未|ليس",
     re.IGNORECASE,
 )
 _DENIES_AFTER: Final = re.compile(
-    r"\s{0,2}(?:では?ない|ではありません|じゃない|이?\s?아니|않|değil|नहीं|it\sis\snot)",
+    r"[がはもを이가은는]?\s{0,2}(?:では?な[いく]|ではありません|じゃな[いく]|아니|아닙|않|değil|नहीं|it\sis\snot)",
     re.IGNORECASE,
 )
+_REPORTS: Final = re.compile(
+    r"\b(?:claim|idea|notion|theory|suspicion|allegation|assumption|argument)s?\s(?:that|of)\b",
+    re.IGNORECASE,
+)
+"""What somebody says is not what the text says, unless it goes on to deny it."""
 _OR: Final = re.compile(
     r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|或)\b)?\W{0,5}", re.IGNORECASE
 )
@@ -81,7 +88,7 @@ _OF_PARTS: Final = re.compile(
 )
 _SUBJECT: Final = re.compile(
     r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|it|this|that|verdict|answer"
-    r"|conclusion|judge?ment|classification|label|result|i|we|vidéo|aufnahme|esto|ce|cette|das|es)\b",
+    r"|conclusion|judge?ment|classification|label|result|i|we|vid[eé]o|vídeo|filmato|aufnahme|esto|ce|cette|das|es)\b",
     re.IGNORECASE,
 )
 _LITTLE: Final = re.compile(
@@ -91,7 +98,7 @@ _LITTLE: Final = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWS: Final = re.compile(
-    r"\W{0,5}(?:$|(?P<clip>\b(?:video|clip|footage|recording|film|movie|sequence|content|one)\b)"
+    r"\W{0,5}(?:$|(?P<clip>\b(?:video|clip|footage|recording|film|movie|sequence|content|one|vid[eé]o|vídeo)\b)"
     r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is)\b)|[^\w\s]",
     re.IGNORECASE,
 )
@@ -161,12 +168,18 @@ def _claim(words: Iterable[re.Match[str]]) -> Label | None:
 
 def _said(word: re.Match[str]) -> Label | None:
     before = _before(word)
+    after = word.string[word.end() : word.end() + _REACH]
+    if _REPORTS.search(before):
+        return _other(_named(word)) if _DENIES.search(after) else None
     doubts = _DOUBTS.search(before) is not None and _WOULD_SAY.search(before) is None
     denials = len(_DENIES.findall(before)) + bool(_DENIES_AFTER.match(word.string, word.end()))
     if doubts or denials > 1 or _OF_PARTS.search(before):
         return None
-    label = Label.REAL if word["real"] or word["real_han"] else Label.GENERATED
-    return _other(label) if denials else label
+    return _other(_named(word)) if denials else _named(word)
+
+
+def _named(word: re.Match[str]) -> Label:
+    return Label.REAL if word["real"] or word["real_han"] else Label.GENERATED
 
 
 def _speaks_of_the_clip(word: re.Match[str]) -> bool:

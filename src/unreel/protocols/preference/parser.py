@@ -13,11 +13,15 @@ from unreel.protocols.text import (
     after_thinking,
     first_read,
     is_no_answer,
+    json_object,
     tagged,
     unparsed,
     unwrapped,
 )
 
+_FIRST: Final = "1|first|former|one|premier|première|primer[oa]?|erste[rs]?|primo|prima|第一"
+_SECOND: Final = "2|second|latter|two|deuxième|seconde?|segund[oa]|zweite[rs]?|second[oa]|第二"
+_CLIP: Final = "video|clip|vid[eé]o|vídeo"
 _POSITIONS: Final = {
     "1": Position.FIRST,
     "first": Position.FIRST,
@@ -37,9 +41,16 @@ _LOOSE: Final = re.compile(
 _LEADING: Final = re.compile(
     r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
 )
+# "clip one", "video 2", "the latter", "le premier clip"; a bare digit or "one" names none.
 _NAMED: Final = re.compile(
-    r"\b(?:(?:video|clip)\s{0,3}#?)?(?P<said>first|second|(?<=[a-z]\s)[12])\b(?:\s(?:video|clip|one)\b)?",
-    re.IGNORECASE | re.ASCII,
+    rf"(?<!\w)(?:(?:{_CLIP})\s{{0,3}}#?(?:(?P<first>{_FIRST})|(?P<second>{_SECOND}))(?!\w)"
+    rf"|(?:(?P<first_word>{_FIRST[2:].replace('one|', '')})|(?P<second_word>{_SECOND[2:].replace('two|', '')}))"
+    rf"(?![a-z])(?:\s(?:{_CLIP}|one)\b|个视频)?)",
+    re.IGNORECASE,
+)
+_CLOSING: Final = re.compile(
+    r"\b(?:so|therefore|hence|thus|answer|choose|pick)\b[^.\n\w]{0,5}(?:is\s|it\sis\s)?[\"'*]{0,3}(?P<said>[12])[\"'*.!\s]{0,5}$",
+    re.IGNORECASE,
 )
 _OTHER: Final = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
 _READ: Final = 10_000
@@ -66,6 +77,8 @@ def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
             yield _position(pieces[-1], _LOOSE)
             return
         yield _position(plain, _LOOSE)
+        if "answer" in (given := json_object(body)):
+            yield _position(str(given["answer"]), _LOOSE)
         yield _leading(plain)
         yield _in_prose(plain)
 
@@ -87,8 +100,10 @@ def _leading(body: str) -> Position | Unparsed:
 
 
 def _in_prose(body: str) -> Position | Unparsed:
-    """The clip that every claim about one of the two leaves as the real one."""
+    """The clip that every claim about one of the two leaves as the real one, or the closing words."""
     said = set(_claims(body))
+    if closing := _CLOSING.search(body[-SHORT:]):
+        said.add(_POSITIONS[closing["said"]])
     if len(said) == 1:
         return said.pop()
     return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
@@ -102,5 +117,6 @@ def _claims(body: str) -> Iterator[Position]:
             claim = read_claim("this " + clause.text[name.end() : end])
             if clause.asks or isinstance(claim, Unparsed):
                 continue
-            position = _POSITIONS[name["said"].lower()]
+            is_first = name["first"] or name["first_word"]
+            position = Position.FIRST if is_first else Position.SECOND
             yield position if claim is Label.REAL else _OTHER[position]

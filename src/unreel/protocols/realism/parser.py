@@ -12,6 +12,7 @@ from unreel.protocols.text import (
     after_thinking,
     first_read,
     is_no_answer,
+    json_object,
     tagged,
     unparsed,
     unwrapped,
@@ -31,7 +32,8 @@ _SCORE: Final = re.compile(
     re.IGNORECASE,
 )
 _STATED: Final = re.compile(
-    r"\b(?:score|rating|answer|rate|rated|give|grade)\b[^.!?\d\n]{0,40}[1-5](?:\.0{1,3})?(?:\s{0,3}/\s{0,3}5)?"
+    r"(?:\b(?:score|rating|answer|rate|rated|give|grade|nota|note|puntuación|punteggio|bewertung|оценка)\b"
+    r"|得分|评分|분수|점수)[^.!?\d\n]{0,40}[1-5](?:\.0{1,3})?(?:\s{0,3}/\s{0,3}5)?"
     rf"[*\"'\s(]{{0,5}}(?:{_TERM})?[)*\"']{{0,5}}(?=[.!\s]{{0,3}}(?:$|\n))",
     re.IGNORECASE,
 )
@@ -40,6 +42,7 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_NOT_BUT: Final = re.compile(r"\bnot\s(?:an?\s)?\w{1,10}\sbut\b", re.IGNORECASE)
 _DENIED: Final = re.compile(r"\b(?:not|no|isn['\u2019]t|neither|nor|between)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}")
 
@@ -77,6 +80,8 @@ def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:
         plain = unwrapped(body).strip()
         if pieces := tagged(plain, "answer", "lenient"):
             yield _loose_score(pieces[-1])
+        elif "score" in (given := json_object(body)):
+            yield _loose_score(str(given["score"]))
         elif plain and not is_no_answer(plain):
             stated = [found[0] for found in _STATED.finditer(plain)]
             if stated or _BARE.fullmatch(_SCORE.sub("", _SCALE.sub("", plain[:SHORT]))):
@@ -92,9 +97,9 @@ def _refuse(pieces: list[str]) -> Unparsed:
 
 
 def _loose_score(piece: str) -> int | Unparsed:
-    if len(piece) > SHORT or _DENIED.search(piece):
+    if len(piece) > SHORT or _DENIED.search(_NOT_BUT.sub("", piece)):
         return _refuse([piece])
-    bare = _SCALE.sub("", piece)
+    bare = _SCALE.sub("", _NOT_BUT.sub("", piece))
     found = list(_SCORE.finditer(bare))
     said = {_value(score) for score in found}
     n_numbers = len(_ANY_NUMBER.findall(bare))

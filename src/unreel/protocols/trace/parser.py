@@ -33,6 +33,18 @@ _FIELDS: Final[Mapping[Part, tuple[str, ...]]] = {
     "reason": ("explanation", "reason"),
 }
 _Y_FIRST: Final = "box_2d"
+_HEADS: Final[Mapping[Part, str]] = {
+    "place": "area|box|bounding box|coordinates|region|location",
+    "time": "start|start time|onset|starts at",
+    "reason": "why|explanation|reason",
+}
+_LINES: Final[Mapping[Part, re.Pattern[str]]] = {
+    part: re.compile(
+        rf"^[\W_]{{0,8}}(?:{heads})[*_ ]{{0,3}}[:=](?P<said>[^\n]{{1,{SHORT}}})$",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    for part, heads in _HEADS.items()
+}
 _PLACE_AND_TIME: Final = {
     "strict": re.compile(
         r"The unnatural part is at (?P<place>\[[^\[\]]{0,100}\])"
@@ -55,13 +67,17 @@ _REASON: Final = {
 }
 
 _SECONDS: Final = re.compile(rf"(?P<seconds>-?{NUMBER})")
-_UNIT: Final = r"(?:\s{0,3}(?:s|secs?|seconds?)\.?)?"
+_UNIT: Final = (
+    r"(?:\s{0,3}(?:s|secs?|seconds?|sekunden?|secondes?|segundos?|secondi|\u79d2|\ucd08)\.?)?"
+)
 _CLOCK: Final = r"(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?"
 _ANY_TIME: Final = re.compile(
-    rf"(?:(?:at|about|around|approximately|approx\.?|from|~|t\s?=)\s{{0,3}}){{0,2}}(?:(?P<seconds>-?{NUMBER})|(?P<clock>{_CLOCK})){_UNIT}"
+    rf"(?:(?:at|about|around|approximately|approx\.?|ca\.?|circa|from|~|t\s?=)\s{{0,3}}){{0,2}}(?:(?P<seconds>-?{NUMBER})|(?P<clock>{_CLOCK})){_UNIT}"
     rf"(?:\s{{0,3}}(?:-|\u2013|\u2014|to)\s{{0,3}}(?:{NUMBER}|{_CLOCK}){_UNIT})?(?:\s{{0,3}}\([^()]{{0,40}}\))?\.?",
     re.IGNORECASE,
 )
+_MILLISECONDS: Final = re.compile(r"(?P<ms>[0-9]{1,9})\s{0,3}(?:ms|milliseconds?)", re.IGNORECASE)
+_DECIMAL_COMMA: Final = re.compile(r"(?<=[0-9]),(?=[0-9]{1,2}\s{0,3}[^\W\d])")
 _SIXTY: Final = 60
 
 
@@ -101,7 +117,7 @@ def _found(body: str, part: Part, reading: Reading) -> Iterator[tuple[Mode, list
         forms.reverse()
     yield "strict", forms[0](body, part, "strict")
     if reading.mode == "lenient":
-        for form in (*forms, _in_json):
+        for form in (*forms, _in_json, _in_lines):
             yield "lenient", form(body, part, "lenient")
 
 
@@ -113,6 +129,10 @@ def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
     pattern = _REASON[mode] if part == "reason" else _PLACE_AND_TIME[mode]
     pieces = (sentence[part] or "" for sentence in pattern.finditer(body))
     return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def _in_lines(body: str, part: Part, _mode: Mode) -> list[str]:
+    return [found["said"].strip() for found in _LINES[part].finditer(body) if found["said"].strip()]
 
 
 def _in_json(body: str, part: Part, _mode: Mode) -> list[str]:
@@ -140,8 +160,12 @@ def _read_one(
 
 
 def _read_start(piece: str, mode: Mode) -> int | Unparsed:
-    form = _SECONDS if mode == "strict" else _ANY_TIME
-    found = form.fullmatch(piece) if len(piece) <= SHORT else None
+    if len(piece) > SHORT:
+        return unparsed(UnparsedReason.MALFORMED, piece)
+    if mode == "lenient" and (short := _MILLISECONDS.fullmatch(piece)):
+        return int(short["ms"]) * 1000
+    plain = _DECIMAL_COMMA.sub(".", piece) if mode == "lenient" else piece
+    found = (_SECONDS if mode == "strict" else _ANY_TIME).fullmatch(plain)
     if found is None:
         return unparsed(UnparsedReason.MALFORMED, piece)
     said = found.groupdict()
