@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from unreel.core.settings import read_settings, read_storage
+import pytest
+
+from unreel.core.settings import (
+    lend_environment,
+    names_ray_cluster,
+    read_secret,
+    read_settings,
+    read_storage,
+)
 
 
 def test_our_own_address_goes_before_the_usual_variables() -> None:
@@ -48,3 +56,16 @@ def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:
     usual = {"XDG_STATE_HOME": "/var/state"}
     assert read_settings(usual).state_folder == Path("/var/state/unreel")
     assert read_settings(usual | {"UNREEL_STATE": "here"}).state_folder == Path("here")
+
+
+def test_a_cluster_of_ray_is_named_by_its_variable() -> None:
+    assert names_ray_cluster({"RAY_ADDRESS": "ray://head:10001"})
+    assert not names_ray_cluster({"RAY_ADDRESS": ""})
+
+
+def test_what_is_lent_to_a_library_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNREEL_LENT", "before")
+    monkeypatch.delenv("UNREEL_NEW", raising=False)
+    with lend_environment({"UNREEL_LENT": "during", "UNREEL_NEW": "during"}):
+        assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("during", "during")
+    assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("before", None)

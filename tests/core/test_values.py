@@ -6,6 +6,7 @@ from unreel.core.box import Box
 from unreel.core.clip import ClipId, Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id, digest
 from unreel.core.judgement import Pair, Rating
 from unreel.core.question import Condition, Instrument, Question
@@ -119,3 +120,11 @@ def test_a_scorecard_is_read_by_metric_name() -> None:
     assert str(card.metrics[0].coverage) == "0/1 parsed"
     with pytest.raises(KeyError):
         card["accuracy"]
+
+
+def test_a_stored_failure_is_read_whatever_its_reason() -> None:
+    assert stored_failure("undecodable", "cut") == Failure(FailureReason.UNDECODABLE, "cut")
+    unknown = stored_failure("of-a-later-release", None)
+    assert unknown.reason is FailureReason.UNSTATED
+    assert "of-a-later-release" in unknown.detail
+    assert "damaged" in damaged_row("no text").detail
