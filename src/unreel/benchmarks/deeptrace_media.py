@@ -79,7 +79,6 @@ def extract_media(
     left, folder_into = max_total_bytes, Folder(into)
     for folder, name in FOLDERS.items():
         index = _index(root, archive=name, folder=folder)
-        yield from index.refused
         members = {place: index.members[place] for place in index.members if place in wanted}
         if not members:
             continue
