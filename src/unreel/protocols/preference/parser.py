@@ -19,9 +19,9 @@ from unreel.protocols.text import (
     unwrapped,
 )
 
-_FIRST: Final = "1|first|former|one|premier|première|primer[oa]?|erste[rs]?|primo|prima|第一"
-_SECOND: Final = "2|second|latter|two|deuxième|seconde?|segund[oa]|zweite[rs]?|second[oa]|第二"
-_CLIP: Final = "video|clip|vid[eé]o|vídeo"
+_FIRST: Final = "first|former|premier|première|primer[oa]?|erste[rs]?|primo|prima|第一"
+_SECOND: Final = "second[aeo]?|latter|deuxième|segund[oa]|zweite[rs]?|第二"
+_CLIP: Final = "clip|vid[eé]o|vídeo"
 _POSITIONS: Final = {
     "1": Position.FIRST,
     "first": Position.FIRST,
@@ -43,9 +43,8 @@ _LEADING: Final = re.compile(
 )
 # "clip one", "video 2", "the latter", "le premier clip"; a bare digit or "one" names none.
 _NAMED: Final = re.compile(
-    rf"(?<!\w)(?:(?:{_CLIP})\s{{0,3}}#?(?:(?P<first>{_FIRST})|(?P<second>{_SECOND}))(?!\w)"
-    rf"|(?:(?P<first_word>{_FIRST[2:].replace('one|', '')})|(?P<second_word>{_SECOND[2:].replace('two|', '')}))"
-    rf"(?![a-z])(?:\s(?:{_CLIP}|one)\b|个视频)?)",
+    rf"(?<!\w)(?:(?:{_CLIP})\s{{0,3}}#?(?:(?P<first>1|one|{_FIRST})|(?P<second>2|two|{_SECOND}))(?!\w)"
+    rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?![a-z])(?:\s(?:{_CLIP}|one)\b|个视频)?)",
     re.IGNORECASE,
 )
 _CLOSING: Final = re.compile(
@@ -61,9 +60,10 @@ _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 def parse(text: str, reading: Reading) -> PreferenceVerdict:
     """Which clip the answer calls real: 1 is the first, 2 the second, as they were shown.
 
-    `strict` wants the digit and nothing else after a closed thought. `lenient` also takes the last
-    `<answer>`, "Video 1", "the first video is real", and a digit that opens an explanation in which
-    the other digit does not stand. A refusal or an error message is no answer.
+    `strict` wants the digit and nothing else beside a thought. `lenient` also takes the last
+    `<answer>`, "Video 1", "the first video is real", a digit that opens an explanation in which the
+    other digit does not stand, and what prose claims of the two. A refusal or an error message is no
+    answer.
     """
     return PreferenceVerdict(real=first_read(_positions(text, reading)))
 

@@ -82,7 +82,7 @@ _SIXTY: Final = 60
 
 
 def parse(text: str, reading: Reading) -> TraceVerdict:
-    """What `text` says, part by part; a closed thought before the answer is not read.
+    """What `text` says, part by part; a thought is not read, closed or not.
 
     `strict` wants the form that `reading.prompt` asks for: tags, or the trained sentences; a part given
     twice with different contents is ambiguous. `lenient` reads all that `strict` reads, else either
