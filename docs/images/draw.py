@@ -7,7 +7,7 @@ from PIL import Image, ImageFilter
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.media.overlay import BoxMark, SpanMark, draw_boxes, draw_timeline
-from unreel.media.scene import Scene
+from unreel.media.scenes.scene import Scene
 
 HERE = Path(__file__).parent
 SIZE = (960, 540)

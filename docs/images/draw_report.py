@@ -30,8 +30,8 @@ from unreel.evaluate.texts import ExplanationJudges
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.report.reading import RULINGS
 from unreel.report.site import write_report
-from unreel.reviewers.budget import Ledger
-from unreel.reviewers.endpoint import Manner, endpoint_name
+from unreel.reviewers.endpoint.budget import Spending
+from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
 
 HERE: Final = Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 480, 270, 84
@@ -124,8 +124,8 @@ class Judge:
     name: str = endpoint_name(JUDGE, Manner())
 
     @property
-    def ledger(self) -> Ledger:
-        return Ledger(
+    def spending(self) -> Spending:
+        return Spending(
             n_questions=0,
             n_requests=0,
             input_tokens=0,

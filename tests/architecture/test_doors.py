@@ -44,7 +44,7 @@ ELSEWHERE = {
     ("media/sound.py", "open"),
     ("reviewers/kit.py", "save"),
     # through the door, which has methods of the same names
-    ("engine/ledger.py", "rename"),
+    ("engine/start_log.py", "rename"),
     ("engine/lock.py", "open"),
     ("report/shelf.py", "link"),
     # Lance writes by itself, after the place was looked at
@@ -52,7 +52,7 @@ ELSEWHERE = {
     # the device that keeps nothing
     ("engine/examine.py", "open"),
     # features of a clip, no file
-    ("reviewers/fitting.py", "extract"),
+    ("reviewers/floors/fitting.py", "extract"),
     # a store of objects that is no folder of this machine
     ("engine/place.py", "put"),
 }

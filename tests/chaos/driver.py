@@ -22,12 +22,12 @@ import evaluation
 
 from unreel.core.identity import digest
 from unreel.engine import suspects
-from unreel.engine.committer import Pace
-from unreel.engine.kind import ANSWERS
+from unreel.engine.committer import CommitPace
 from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
 
 PACE_ROWS = 10
 IN_FLIGHT = 8
@@ -135,7 +135,7 @@ def start_ray(*, tries: int = 3) -> None:
         start_ray(tries=tries - 1)
 
 
-def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: Pace) -> None:
+def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: CommitPace) -> None:
     if given.plain:
         evaluation.append_plainly(given.folder, pace_rows=pace.rows, observe=steps)
         return
@@ -172,7 +172,7 @@ def main() -> None:
     options.add_argument("--plain", action="store_true")
     given = options.parse_args()
     suspects.DEATHS_ALONE = given.deaths_alone  # type: ignore[misc]  the control's rule
-    steps, pace = Steps(given.stop_at), Pace(rows=given.pace_rows, seconds=0.5)
+    steps, pace = Steps(given.stop_at), CommitPace(rows=given.pace_rows, seconds=0.5)
     if given.engine == "ray":
         start_ray()
     if given.stage == "eval":

@@ -11,19 +11,19 @@ import pyarrow as pa
 
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
-from unreel.engine.committer import Pace
-from unreel.engine.kind import ANSWERS
+from unreel.engine.committer import CommitPace
 from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
-from unreel.engine.station import Station
+from unreel.engine.worker import Worker
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.cast import cast_reviewer
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.questions import Planned
 from unreel.evaluate.recipe import check_recipe
 from unreel.evaluate.survey import SurveyStage, survey_rows
+from unreel.evaluate.tables import ANSWERS
 
 IN_FLIGHT = 8
 """Questions with the server at once."""
@@ -48,7 +48,7 @@ def run_in(folder: Path) -> Run:
 
 
 def evaluate_in(
-    folder: Path, *, engine: str, pace: Pace, retry: bool, observe: Callable[[str, int], None]
+    folder: Path, *, engine: str, pace: CommitPace, retry: bool, observe: Callable[[str, int], None]
 ) -> Any:
     """The real thing: survey, questions, answers."""
     return evaluate(
@@ -72,9 +72,9 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
     place = folder / "plain.lance"
 
     async def ask() -> None:
-        async with Station(stage) as station:
+        async with Worker(stage) as worker:
             for start in range(0, len(rows), pace_rows):
-                done = await asyncio.gather(*map(station.apply, rows[start : start + pace_rows]))
+                done = await asyncio.gather(*map(worker.apply, rows[start : start + pace_rows]))
                 append(place, [stored(row) for row in done], observe)
 
     asyncio.run(ask())

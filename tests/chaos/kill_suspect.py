@@ -34,7 +34,7 @@ from harness import (
 from kill_worker import mark, spread
 from trial import Bare
 
-from unreel.engine.ledger import DEATHS_IN_COMPANY
+from unreel.engine.start_log import DEATHS_IN_COMPANY
 from unreel.engine.suspects import DEATHS_ALONE
 
 MOST_KILLS = DEATHS_IN_COMPANY + DEATHS_ALONE - 1

@@ -197,21 +197,21 @@ MUTATIONS = (
     ),
     Mutation(
         "a row under another key is taken",
-        "station.py",
+        "worker.py",
         """if not isinstance(done, dict) or done.get("key") != row["key"]:""",
         "if not isinstance(done, dict):",
         (LOCAL + "test_rows_failures_and_scratch_columns_are_the_same_on_every_engine",),
     ),
     Mutation(
         "a start is not written",
-        "ledger.py",
+        "start_log.py",
         "self._write(_BEGIN, item)",
         "self._note(_BEGIN, item)",
         (LEDGER + "test_starts_outlive_kill_9_of_their_writer",),
     ),
     Mutation(
         "a finish does not forgive",
-        "ledger.py",
+        "start_log.py",
         "            self._records.pop(item, None)\n",
         "            self._records[item].open = False\n",
         (LEDGER + "test_a_finish_forgives_all_deaths",),
@@ -238,12 +238,12 @@ MUTATIONS = (
     Mutation(
         "on ray a row counts as begun while it waits",
         "ray_data.py",
-        """        await self._station.enter()
+        """        await self._worker.enter()
         try:
             await self._pen.begin(item)
 """,
         """        await self._pen.begin(item)
-        await self._station.enter()
+        await self._worker.enter()
         try:
 """,
         (RAY + "test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it",),

@@ -17,11 +17,11 @@ from evaluation import run_in
 from harness import HERE, finish
 
 from unreel.core.identity import digest
-from unreel.engine.kind import ANSWERS
 from unreel.engine.place import Place
 from unreel.engine.stage import Row
 from unreel.engine.table import Table
 from unreel.evaluate.scoring import score_run
+from unreel.evaluate.tables import ANSWERS
 
 MOST_UNCOMMITTED = IN_FLIGHT + 4 * PACE_ROWS
 """Rows in stages, in the committer's hands (at most two batches) and waiting for it (two)."""

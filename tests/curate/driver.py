@@ -14,7 +14,7 @@ from unreel.curate.job import Curation, curate
 from unreel.curate.recipe import read_recipe
 from unreel.curate.step import Workbench
 from unreel.engine.access import Access
-from unreel.engine.committer import Pace
+from unreel.engine.committer import CommitPace
 from unreel.engine.place import Place
 
 
@@ -59,7 +59,7 @@ def main() -> None:
         access=Access(settings=read_settings(), trusted=given.trusted),
         ledgers=given.out.absolute() / "ledgers",
         engine=given.engine,
-        pace=Pace(rows=4, seconds=0.5),
+        pace=CommitPace(rows=4, seconds=0.5),
         observe=Events(given.stop_at),
     )
     recipe = read_recipe(given.recipe, given.set)

@@ -8,7 +8,7 @@ from unreel.core.failure import Failure
 from unreel.core.settings import Settings
 from unreel.curate.lengths import TooShort, Trim, first_frame, length_gap, match_lengths
 from unreel.media.access import media_reader
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 WANTED = [Fraction(n, 24) for n in (48, 120, 120, 121, 97, 240)]

@@ -11,7 +11,7 @@ from unreel.core.settings import read_settings
 from unreel.media.access import media_reader
 from unreel.media.normalise import NormalForm
 from unreel.media.render import WHOLE, Crop, Cut
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 

@@ -17,7 +17,7 @@ from unreel.curate.render import View, carry_traces, fitted
 from unreel.curate.steps.screening import read_decisions
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.normalise import NormalForm
-from unreel.media.scene import Scene
+from unreel.media.scenes.scene import Scene
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 RATE = Fraction(24)

@@ -29,9 +29,9 @@ from unreel.curate.stories.difficulty import (
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.reviewers.chat import build_body
 from unreel.reviewers.contract import Material, Sheet
-from unreel.reviewers.families import find_family
+from unreel.reviewers.endpoint.chat import build_body
+from unreel.reviewers.endpoint.families import find_family
 
 pytest.importorskip("sklearn", reason="needs the extra `curate`")
 

@@ -7,9 +7,9 @@ import pytest
 
 lance = pytest.importorskip("lance", reason="needs the extra `eval`")
 
-from unreel.engine.kind import ANSWERS  # noqa: E402
 from unreel.engine.place import Place  # noqa: E402
 from unreel.engine.table import Table  # noqa: E402
+from unreel.evaluate.tables import ANSWERS  # noqa: E402
 
 
 @pytest.fixture

@@ -5,17 +5,17 @@ from datetime import timedelta
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.committer import Committer, Pace
-from unreel.engine.kind import ANSWERS
+from unreel.engine.committer import CommitPace, Committer
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.table import Table, TableWriter
+from unreel.evaluate.tables import ANSWERS
 
 
 @pytest.mark.parametrize("moment", ["rewritten", "compacted"])
 def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment: str) -> None:
     table = Table(s3 / f"outlasted-{moment}.lance", ANSWERS)
-    with Committer(table, pace=Pace(rows=1), on_commit=lambda _keys, _progress: None) as sink:
+    with Committer(table, pace=CommitPace(rows=1), on_commit=lambda _keys, _progress: None) as sink:
         for key in "abc":
             sink.add({"key": key, "text": key})
     others = f"outlasted-{moment}.lance/data/written-by-the-next-one.lance"
@@ -44,7 +44,7 @@ def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: Place) ->
     with (
         pytest.raises(UnreadableSourceError, match="took over"),
         Committer(
-            table, pace=Pace(rows=1), on_commit=lambda _keys, _: None, observe=lose_the_lease
+            table, pace=CommitPace(rows=1), on_commit=lambda _keys, _: None, observe=lose_the_lease
         ) as sink,
     ):
         sink.add({"key": "a", "text": "a"})

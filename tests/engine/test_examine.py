@@ -8,18 +8,18 @@ import pytest
 
 from judges import dies_of_b, nothing
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.committer import Committer, Pace
+from unreel.engine.committer import CommitPace, Committer
 from unreel.engine.examine import CHANGED, UNKNOWN_REASON, Examiner, Unreadable, examine
-from unreel.engine.kind import ANSWERS
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.seal import seal_of
 from unreel.engine.stage import Row
 from unreel.engine.table import Table, TableWriter
+from unreel.evaluate.tables import ANSWERS
 
 
 def commit(table: Table, *rows: Row) -> None:
-    with Committer(table, pace=Pace(), on_commit=lambda _keys, _: None) as sink:
+    with Committer(table, pace=CommitPace(), on_commit=lambda _keys, _: None) as sink:
         for row in rows:
             sink.add(row)
 

@@ -293,7 +293,7 @@ def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> Non
 CLIENTS = """
 import sys
 from unreel.core.settings import read_settings, read_storage
-from unreel.engine.kind import ANSWERS
+from unreel.evaluate.tables import ANSWERS
 from unreel.engine.place import Place
 from unreel.engine.table import Table
 place = Place("s3://bucket/run", read_storage(read_settings()))

@@ -11,12 +11,12 @@ pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from unreel.core.identity import digest
 from unreel.engine.access import file_mark
-from unreel.engine.kind import CLIPS
 from unreel.engine.place import Place
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.engine.table import Table
 from unreel.evaluate.survey import FACTS
+from unreel.evaluate.tables import CLIPS
 from unreel.media.probe import probe
 from unreel.media.synthesise import ClipRecipe, synthesise
 
@@ -26,7 +26,7 @@ PEAK = "round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
 ENGINE = f"""
 import resource, sys
 from unreel.core.identity import digest
-from unreel.engine.kind import ANSWERS
+from unreel.evaluate.tables import ANSWERS
 from unreel.engine.place import Place
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Stage

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.kind import ANSWERS
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place, require_conditional_puts
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
 
 
 class Yes(Stage):

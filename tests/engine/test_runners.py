@@ -17,18 +17,18 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.committer import Pace
-from unreel.engine.kind import ANSWERS
-from unreel.engine.ledger import DEATHS_IN_COMPANY, Ledger
+from unreel.engine.committer import CommitPace
 from unreel.engine.local import LocalRunner
 from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
 from unreel.engine.suspects import DEATHS_ALONE
 from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
 
-PACE = Pace(rows=16, seconds=0.2)
+PACE = CommitPace(rows=16, seconds=0.2)
 RAY_WARNS_OF_ITSELF = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
 
 
@@ -263,7 +263,7 @@ class TestLocalRunner(RunnerKit):
         with pytest.raises(KeyboardInterrupt):
             run(questions(90), [Slow()], table=table, engine=runner, ledger=book)
         assert {row["key"] for row in table.rows()} == {f"{n:04d}" for n in range(30)}
-        with Ledger(book) as ledger:
+        with StartLog(book) as ledger:
             assert ledger.deaths("0030/1") == 0
 
     def test_an_error_in_the_questions_ends_the_run_and_keeps_what_is_finished(
@@ -294,7 +294,7 @@ class TestLocalRunner(RunnerKit):
             time.sleep(0.02)
             committed[0] += n_rows if step == "committed" else 0
 
-        pace = Pace(rows=5, seconds=9)
+        pace = CommitPace(rows=5, seconds=9)
         run(questions(200), [Quick()], table=table, engine=runner, pace=pace, observe=slowly)
         assert max(gap) <= 4 + 4 * 5
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.engine.ledger import DEATHS_IN_COMPANY
 from unreel.engine.lone import LoneProcess
 from unreel.engine.stage import Row, Stage
+from unreel.engine.start_log import DEATHS_IN_COMPANY
 from unreel.engine.suspects import DEATHS_ALONE, Died, Suspects
 
 KILLED = Died("SIGKILL", began=True)

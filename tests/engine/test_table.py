@@ -15,16 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.committer import Committer, Pace, Progress
-from unreel.engine.kind import ANSWERS, CLIPS, TableKind
+from unreel.engine.committer import CommitPace, Committer, Progress
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.table import Table, TableWriter
+from unreel.evaluate.tables import ANSWERS, CLIPS
 
 
-def commit(table: Table, rows: Sequence[Row], *, pace: Pace | None = None) -> Progress:
-    with Committer(table, pace=pace or Pace(), on_commit=lambda _keys, _progress: None) as sink:
+def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:
+    with Committer(
+        table, pace=pace or CommitPace(), on_commit=lambda _keys, _progress: None
+    ) as sink:
         for row in rows:
             sink.add(row)
     return sink.progress
@@ -49,7 +52,9 @@ def test_what_was_committed_is_read_back(table: Table) -> None:
 def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
     sizes: list[int] = []
     with Committer(
-        table, pace=Pace(rows=10, seconds=60), on_commit=lambda keys, _: sizes.append(len(keys))
+        table,
+        pace=CommitPace(rows=10, seconds=60),
+        on_commit=lambda keys, _: sizes.append(len(keys)),
     ) as sink:
         for row in answers(*map(str, range(35))):
             sink.add(row)
@@ -60,7 +65,9 @@ def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
 
 def test_a_lone_row_is_committed_when_it_is_old_enough(table: Table) -> None:
     seen = threading.Event()
-    with Committer(table, pace=Pace(seconds=0.05), on_commit=lambda _keys, _: seen.set()) as sink:
+    with Committer(
+        table, pace=CommitPace(seconds=0.05), on_commit=lambda _keys, _: seen.set()
+    ) as sink:
         sink.add(answers("a")[0])
         assert seen.wait(20)
 
@@ -74,7 +81,7 @@ def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: Table) -> No
 def test_rows_too_large_for_one_batch_are_committed_in_several(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unreel.engine.kind._LARGEST_BATCH", 10_000)
+    monkeypatch.setattr("unreel.engine.schema._LARGEST_BATCH", 10_000)
     rows = [{"key": f"{n:03d}", "text": "x" * (4_000 if n % 10 else 20_000)} for n in range(40)]
     commit(table, rows)
     assert {row["key"] for row in table.rows()} == {row["key"] for row in rows}
@@ -129,7 +136,7 @@ def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(table:
 
 def test_a_second_committer_of_this_process_is_refused(table: Table) -> None:
     with (
-        Committer(table, pace=Pace(), on_commit=lambda _keys, _: None),
+        Committer(table, pace=CommitPace(), on_commit=lambda _keys, _: None),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
     ):
         commit(table, answers("a"))
@@ -162,7 +169,9 @@ def test_a_foreign_commit_during_a_run_ends_it(table: Table) -> None:
 
     with (
         pytest.raises(UnreadableSourceError, match="something else committed"),
-        Committer(table, pace=Pace(), on_commit=lambda _keys, _: None, observe=intrude) as sink,
+        Committer(
+            table, pace=CommitPace(), on_commit=lambda _keys, _: None, observe=intrude
+        ) as sink,
     ):
         sink.add(answers("b")[0])
     assert {row["key"] for row in table.rows()} == {"a", "z"}
@@ -196,7 +205,7 @@ def test_keys_are_told_once_readers_can_see_them(table: Table) -> None:
     def look(keys: Sequence[str], _progress: Progress) -> None:
         unseen.extend(set(keys) - set(table.held(keys)))
 
-    with Committer(table, pace=Pace(rows=3), on_commit=look) as sink:
+    with Committer(table, pace=CommitPace(rows=3), on_commit=look) as sink:
         for row in answers(*map(str, range(10))):
             sink.add(row)
     assert table.count() == 10
@@ -205,7 +214,7 @@ def test_keys_are_told_once_readers_can_see_them(table: Table) -> None:
 
 def test_every_row_is_stored_as_it_was_given(table: Table) -> None:
     rows = answers(*map(str, range(40)))
-    commit(table, rows, pace=Pace(rows=3))
+    commit(table, rows, pace=CommitPace(rows=3))
     assert {row["key"]: row["text"] for row in table.rows()} == {
         row["key"]: row["text"] for row in rows
     }
@@ -215,11 +224,11 @@ def _seconds_to_microseconds(row: Row) -> Row:
     return {**row, "took_us": None if row["took_s"] is None else round(row["took_s"] * 1e6)}
 
 
-OLD = TableKind(name="sample", version=1, columns=(pa.field("took_s", pa.float64()),))
-NEW = TableKind(
+OLD = TableSchema(name="sample", version=1, columns={"took_s": "float64"})
+NEW = TableSchema(
     name="sample",
     version=2,
-    columns=(pa.field("took_s", pa.float64()), pa.field("took_us", pa.int64())),
+    columns={"took_s": "float64", "took_us": "int64"},
     upgrades={1: _seconds_to_microseconds},
 )
 
@@ -244,7 +253,7 @@ def test_rows_of_a_newer_release_ask_for_an_upgrade(tmp_path: Path) -> None:
 
 def test_a_kind_without_the_way_from_its_first_version_cannot_be() -> None:
     with pytest.raises(InvalidValueError, match="one upgrade for each version"):
-        TableKind(name="sample", version=3, columns=(), upgrades={1: dict})
+        TableSchema(name="sample", version=3, columns={}, upgrades={1: dict})
 
 
 def test_clips_and_answers_can_be_failures_with_no_other_column(tmp_path: Path) -> None:
@@ -269,7 +278,7 @@ def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool
         rows = [
             {"key": key, "failure_reason": "refused" if failed else None} for key, failed in pairs
         ]
-        commit(table, rows, pace=Pace(rows=3))
+        commit(table, rows, pace=CommitPace(rows=3))
         held = table.held([key for key, _ in pairs] + ["never"])
         assert {key: one.reason for key, one in held.items()} == {
             row["key"]: row["failure_reason"] for row in table.rows()

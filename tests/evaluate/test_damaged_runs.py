@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
-from unreel.engine.committer import Pace
-from unreel.engine.kind import ANSWERS
+from unreel.engine.committer import CommitPace
 from unreel.engine.place import Place
 from unreel.engine.table import Table
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import check_recipe
+from unreel.evaluate.tables import ANSWERS
 
 Type = Callable[..., Any]
 
@@ -32,7 +32,7 @@ def whole(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = check_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
     access = Access(settings=read_settings())
     run = Run(place=Place(str(folder)), recipe=recipe, access=access, ledgers=folder)
-    evaluate(run, pace=Pace(rows=2, seconds=60))
+    evaluate(run, pace=CommitPace(rows=2, seconds=60))
     return folder
 
 

@@ -31,9 +31,9 @@ from unreel.evaluate.judge import (
     judge_all,
 )
 from unreel.protocols.trace.judge import judge_prompt
-from unreel.reviewers.budget import Price
-from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner
-from unreel.reviewers.retrying import Patience
+from unreel.reviewers.endpoint.budget import Price
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
 
 HASTE = Patience(deadline_s=2.0, attempt_s=1.0, backoff_s=0.01, outage_s=0.2)
 EASY = Limits(patience=HASTE)
@@ -264,7 +264,7 @@ def test_rulings_outlive_a_kill(bench: Bench, cache: Path, tmp_path: Path) -> No
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from unreel.evaluate.judge import Explained, judge_all\n"
-        "from unreel.reviewers.endpoint import EndpointReviewer, Limits\n"
+        "from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits\n"
         "pairs = [Explained(clip=f'c{n}', truth='The cup melts.', predicted=f'p{n}')\n"
         "         for n in range(200)]\n"
         "build = partial(EndpointReviewer, sys.argv[1], limits=Limits(max_connections=2))\n"

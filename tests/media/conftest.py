@@ -15,7 +15,7 @@ import pytest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.media.decode import Rgb
-from unreel.media.scene import Scene
+from unreel.media.scenes.scene import Scene
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 Make = Callable[..., io.BytesIO]

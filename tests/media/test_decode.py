@@ -14,7 +14,7 @@ from unreel.media import container as container_module
 from unreel.media import decode as decode_module
 from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import Frame, decode_frames
-from unreel.media.scene import Scene, read_index
+from unreel.media.scenes.scene import Scene, read_index
 from unreel.media.timeline import Timeline, read_timeline
 
 GROWING_GAPS = tuple(Fraction(i * i + 3 * i, 100) for i in range(20))

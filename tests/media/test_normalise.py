@@ -14,7 +14,7 @@ from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, fit_inside, normalise, shown_frames
 from unreel.media.probe import probe
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 from unreel.media.sound import Sound, read_sound
 from unreel.media.timeline import Timeline, read_timeline
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
-from unreel.media.scene import Scene, read_index
+from unreel.media.scenes.scene import Scene, read_index
 
 RGB = Scene(320, 180, 0).draw(9)
 

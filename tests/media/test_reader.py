@@ -21,7 +21,7 @@ from unreel.media.payload import OnPart, Payload
 from unreel.media.picture import encode_jpeg
 from unreel.media.probe import probe
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 from unreel.media.sound import NoSound, Sound, read_sound
 from unreel.media.tasks import TASKS
 from unreel.media.timeline import read_timeline

@@ -23,7 +23,7 @@ from unreel.media.scan import (
     scan,
 )
 from unreel.media.scan_wire import read_scan, scan_payload
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 
 
 def scanned(data: io.BytesIO | bytes):

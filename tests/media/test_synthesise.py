@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unreel.core.errors import InvalidValueError
-from unreel.media.scene import Scene, read_index
+from unreel.media.scenes.scene import Scene, read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 

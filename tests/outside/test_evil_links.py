@@ -11,7 +11,7 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
 from unreel.evaluate.judge import Explained, judge_all
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.reviewers.budget import Ledger
+from unreel.reviewers.endpoint.budget import Spending
 
 EVAL = ("eval", "{bench}", "--protocol", "reality", "--model", "always-real", "--trusted")
 CURATE = ("curate", "run", "recipe.toml", "--trusted", "--out", "set")
@@ -247,7 +247,7 @@ def test_only_what_a_freeze_wrote_is_taken_away_by_the_next(scene, world, call) 
 
 class _Judge:
     name = "judge"
-    ledger = Ledger(
+    ledger = Spending(
         n_questions=0, n_requests=0, input_tokens=0, output_tokens=0, cost_usd=None, n_uncounted=0
     )
 

@@ -57,7 +57,7 @@ def test_a_clock_set_forward_and_back_during_a_run_changes_nothing(
 _READER = """
 import sys
 from pathlib import Path
-from unreel.engine.kind import ANSWERS
+from unreel.evaluate.tables import ANSWERS
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.table import Table, TableWriter
@@ -95,4 +95,4 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
         if reads.search(file.read_text(encoding="utf-8"))
     }
     # A date on a page, a Retry-After that is a date, and how far the clock was set.
-    assert found == {"cli/review.py", "reviewers/asking.py", "engine/table.py"}
+    assert found == {"cli/review.py", "reviewers/endpoint/asker.py", "engine/table.py"}

@@ -15,9 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from unreel.engine.kind import ANSWERS, CLIPS
 from unreel.engine.place import Place
 from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS, CLIPS
 
 ENDS_WITHIN_S = 120
 _CODE = "from unreel.cli.main import main; main()"

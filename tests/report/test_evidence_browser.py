@@ -16,7 +16,7 @@ from unreel.core.settings import Settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.access import media_reader
-from unreel.media.scene import read_index
+from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 SECOND = 1_000_000

@@ -22,7 +22,7 @@ from unreel.evaluate.texts import ExplanationJudges
 from unreel.report.clips import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.reading import RULINGS, read_run
 from unreel.report.site import write_report
-from unreel.reviewers.endpoint import EndpointReviewer
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer
 
 ENTRIES = [
     entry("film", group="g0", score=5),

@@ -14,30 +14,30 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.space import declare_space
-from unreel.reviewers.asking import Asker
-from unreel.reviewers.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
-from unreel.reviewers.budget import Budget, Price
-from unreel.reviewers.families import FAMILIES, family, find_family
-from unreel.reviewers.pacing import FIRST_LIMIT, Pace, Signal
-from unreel.reviewers.reading import (
+from unreel.reviewers.endpoint.asker import Asker
+from unreel.reviewers.endpoint.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
+from unreel.reviewers.endpoint.budget import Budget, Price
+from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, Concurrency, Signal
+from unreel.reviewers.endpoint.families import FAMILIES, family, find_family
+from unreel.reviewers.endpoint.replies import (
     LONGEST_WAIT_S,
     MOST_TOKENS,
     Setback,
     read_raw,
     read_retry_after,
 )
-from unreel.reviewers.retrying import RESERVE, SAVINGS, Patience, RetryBudget, backoff_s
-from unreel.reviewers.transport import RawReply
+from unreel.reviewers.endpoint.retrying import RESERVE, SAVINGS, Patience, RetryBudget, backoff_s
+from unreel.reviewers.endpoint.transport import RawReply
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 DOWN = Failure(FailureReason.SERVER_ERROR, "status 500: oops")
 
 
-async def fill(pace: Pace) -> list[int]:
+async def fill(pace: Concurrency) -> list[int]:
     return [await pace.enter() for _ in range(pace.limit - pace.in_flight)]
 
 
-def finish(pace: Pace, signal: Signal, numbers: list[int]) -> None:
+def finish(pace: Concurrency, signal: Signal, numbers: list[int]) -> None:
     for number in numbers:
         pace.record(signal, number=number)
     for _ in numbers:
@@ -46,7 +46,7 @@ def finish(pace: Pace, signal: Signal, numbers: list[int]) -> None:
 
 def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
     async def limits() -> list[int]:
-        pace = Pace(max_connections=12)
+        pace = Concurrency(max_connections=12)
         seen = [pace.limit]
         for _ in range(3):
             for number in await fill(pace):
@@ -65,7 +65,7 @@ def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
 
 def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None:
     async def limits() -> list[int]:
-        pace = Pace(max_connections=4)
+        pace = Concurrency(max_connections=4)
         seen = []
         for _ in range(3):
             finish(pace, Signal.THROTTLED, await fill(pace))
@@ -77,7 +77,7 @@ def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None
 
 def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
     async def limits() -> tuple[int, int, int]:
-        pace = Pace(max_connections=64)
+        pace = Concurrency(max_connections=64)
         pace.record(Signal.TROUBLED, number=1)
         numbers = await fill(pace)
         after_trouble = pace.limit
@@ -98,7 +98,7 @@ def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
 
 def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
     async def order() -> list[str]:
-        pace, came = Pace(max_connections=1), []
+        pace, came = Concurrency(max_connections=1), []
 
         async def come(name: str, *, again: bool = False) -> None:
             await pace.enter(again=again)
@@ -123,7 +123,7 @@ def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None
 
 def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
     async def in_flight() -> int:
-        pace = Pace(max_connections=1)
+        pace = Concurrency(max_connections=1)
         await pace.enter()
         waiting = asyncio.create_task(pace.enter())
         await asyncio.sleep(0)
@@ -137,7 +137,7 @@ def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
 
 def test_no_connection_at_all_is_no_setting() -> None:
     with pytest.raises(InvalidSettingError):
-        Pace(max_connections=0)
+        Concurrency(max_connections=0)
 
 
 def tripped(*, outage_s: float = 60) -> Breaker:
@@ -320,7 +320,7 @@ def test_the_dearest_answers_can_be_added_up() -> None:
     for _ in range(1000):
         assert budget.reserve() is None
         budget.settle(Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS), answered=True)
-    assert budget.ledger().cost_usd == 2 * 1000 * MOST_TOKENS
+    assert budget.spending().cost_usd == 2 * 1000 * MOST_TOKENS
 
 
 class Odd:
@@ -338,7 +338,7 @@ def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
     async def ask() -> Reply | Failure:
         asker = Asker(
             Odd(),
-            pace=Pace(max_connections=1),
+            pace=Concurrency(max_connections=1),
             patience=Patience(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),
             budget=Budget(),
             redact=str,

@@ -21,14 +21,14 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
-from unreel.reviewers.budget import Price, read_prices
-from unreel.reviewers.chat import build_body
 from unreel.reviewers.contract import Material, Sheet, WholeClip
-from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner
-from unreel.reviewers.families import family_of, find_family
+from unreel.reviewers.endpoint.budget import Price, read_prices
+from unreel.reviewers.endpoint.chat import build_body
+from unreel.reviewers.endpoint.families import family_of, find_family
+from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
 from unreel.reviewers.kit import run
-from unreel.reviewers.providers import read_address
-from unreel.reviewers.retrying import Patience
 
 SECRET = "sk-4f0c9e-never-shown"
 QUICK = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
@@ -178,7 +178,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
             run_.model, [make_sheet(n) for n in range(3)], api_key=SECRET
         )
         assert run_.stats()["headers"]["authorization"] == f"Bearer {SECRET}"
-        shown += [repr(reviewer), reviewer.name, repr(reviewer.ledger)]
+        shown += [repr(reviewer), reviewer.name, repr(reviewer.spending)]
         shown += [repr(outcome) for outcome in outcomes]
         shown += [str(outcome) for outcome in outcomes]
         shown += [repr(pickle.dumps(outcome)) for outcome in outcomes]
@@ -260,8 +260,8 @@ def test_a_cap_on_requests_is_never_passed(fault_run: Any, make_sheet: MakeSheet
     run_ = fault_run("500", 30)
     limits = Limits(max_requests=20, patience=QUICK)
     reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(50)], limits=limits)
-    assert run_.stats()["n_requests"] == reviewer.ledger.n_requests == 20
-    assert reviewer.ledger.n_questions == 50
+    assert run_.stats()["n_requests"] == reviewer.spending.n_requests == 20
+    assert reviewer.spending.n_questions == 50
     spent = [o for o in outcomes if isinstance(o, Failure)]
     assert FailureReason.BUDGET_SPENT in {failure.reason for failure in spent}
 
@@ -272,8 +272,10 @@ def test_a_cap_on_cost_is_kept_with_requests_in_flight(
     run_ = fault_run("500", 0)  # one answer costs 0.1 + 0.01 USD
     limits = Limits(max_cost_usd=Decimal("1.2"), price=PRICE, patience=QUICK)
     reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(40)], limits=limits)
-    assert Decimal("0.66") <= reviewer.ledger.cost_usd <= Decimal("1.2")
-    assert sum(isinstance(o, Reply) for o in outcomes) * Decimal("0.11") == reviewer.ledger.cost_usd
+    assert Decimal("0.66") <= reviewer.spending.cost_usd <= Decimal("1.2")
+    assert (
+        sum(isinstance(o, Reply) for o in outcomes) * Decimal("0.11") == reviewer.spending.cost_usd
+    )
 
 
 def test_a_cap_on_cost_without_a_price_is_refused() -> None:
@@ -285,8 +287,8 @@ def test_without_a_price_the_cost_is_unknown_and_not_nothing(
     fault_run: Any, make_sheet: MakeSheet
 ) -> None:
     reviewer, _ = answer_all(fault_run("500", 0).model, [make_sheet()])
-    assert reviewer.ledger.cost_usd is None
-    assert reviewer.ledger.input_tokens == 1000
+    assert reviewer.spending.cost_usd is None
+    assert reviewer.spending.input_tokens == 1000
 
 
 def test_a_price_file_is_read_exactly(tmp_path: Path) -> None:

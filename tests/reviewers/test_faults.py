@@ -16,8 +16,8 @@ from stalls import Stalls
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint import EndpointReviewer, Limits
-from unreel.reviewers.retrying import Patience
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 
 pytestmark = pytest.mark.alone
 logger = logging.getLogger(__name__)

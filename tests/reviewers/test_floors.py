@@ -32,12 +32,12 @@ from unreel.core.verdict import (
 from unreel.protocols.protocol import Reading, protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import Exhibit, Sheet
-from unreel.reviewers.fitting import FittedReviewer, Specimen, cross_fit, fit_logistic
-from unreel.reviewers.floors import CoinReviewer, always_generated, always_real
+from unreel.reviewers.floors.constant import CoinReviewer, always_generated, always_real
+from unreel.reviewers.floors.fitting import FittedReviewer, Specimen, cross_fit, fit_logistic
+from unreel.reviewers.floors.metadata import fit_metadata
+from unreel.reviewers.floors.motion import fit_motion, motion_features
+from unreel.reviewers.floors.phrasing import phrase
 from unreel.reviewers.kit import sample_exhibit
-from unreel.reviewers.metadata import fit_metadata
-from unreel.reviewers.motion import fit_motion, motion_features
-from unreel.reviewers.phrasing import phrase
 from unreel.reviewers.recorded import RecordedReviewer, read_recorded
 from unreel.reviewers.roster import REVIEWERS
 

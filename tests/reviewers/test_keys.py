@@ -17,11 +17,11 @@ from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint import EndpointReviewer, Limits
-from unreel.reviewers.keys import contact, contacts
+from unreel.reviewers.endpoint.keys import contact, contacts
+from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 from unreel.reviewers.kit import run
-from unreel.reviewers.providers import PROVIDERS, read_address
-from unreel.reviewers.retrying import Patience
 
 SECRET = "sk-4f0c9e-never-shown"
 KEYS = {p.key_variable: f"{SECRET}-{name}" for name, p in PROVIDERS.items() if p.key_variable}

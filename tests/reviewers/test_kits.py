@@ -11,14 +11,19 @@ import pytest
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip, Generated, Origin, Real
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint import EndpointReviewer, Limits
-from unreel.reviewers.fitting import FittedReviewer, Specimen
-from unreel.reviewers.floors import AlwaysReviewer, CoinReviewer, always_generated, always_real
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+from unreel.reviewers.floors.constant import (
+    AlwaysReviewer,
+    CoinReviewer,
+    always_generated,
+    always_real,
+)
+from unreel.reviewers.floors.fitting import FittedReviewer, Specimen
+from unreel.reviewers.floors.metadata import fit_metadata
+from unreel.reviewers.floors.motion import fit_motion
 from unreel.reviewers.kit import ReviewerKit, sample_exhibit, sample_sheets
-from unreel.reviewers.metadata import fit_metadata
-from unreel.reviewers.motion import fit_motion
 from unreel.reviewers.recorded import RecordedReviewer
-from unreel.reviewers.retrying import Patience
 
 PATIENCE = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
 SECRET = "sk-4f0c9e-never-shown"

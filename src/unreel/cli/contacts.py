@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from unreel.cli.output import say
 from unreel.core.settings import Settings
-from unreel.reviewers.keys import contacts
+from unreel.reviewers.endpoint.keys import contacts
 
 
 def tell_contacts(models: Sequence[str], settings: Settings) -> None:

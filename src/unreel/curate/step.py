@@ -19,11 +19,11 @@ from unreel.core.failure import Failure, FailureReason, damaged_row, stored_fail
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.engine.access import Access, find_change, local_copy
-from unreel.engine.committer import Pace, Progress
-from unreel.engine.kind import FINDINGS
+from unreel.engine.committer import CommitPace, Progress
 from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
+from unreel.engine.schema import FINDINGS
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.engine.table import Table
 from unreel.media.access import media_reader
@@ -89,7 +89,7 @@ class Workbench:
     ledgers: Path
     engine: str | Runner = "local"
     retry_failed: Collection[str] = TRANSIENT
-    pace: Pace | None = None
+    pace: CommitPace | None = None
     on_due: Callable[[str, int], None] = lambda _step, _rows: None
     """Told how many rows a step has to do, before it does them."""
     on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None

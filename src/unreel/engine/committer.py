@@ -21,7 +21,7 @@ _ROOM: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class CommitPace:
     """When rows are committed: so many, or so old."""
 
     rows: int = 256
@@ -57,7 +57,7 @@ class Committer:
         self,
         table: Table,
         *,
-        pace: Pace,
+        pace: CommitPace,
         on_commit: Callable[[Sequence[str], Progress], None],
         observe: Callable[[str, int], None] = lambda _step, _rows: None,
     ) -> None:
@@ -160,7 +160,7 @@ class Committer:
         try:
             write(rows)
         except InvalidValueError:  # nothing is written before all rows fit
-            for portion in self._table.kind.portions(rows):
+            for portion in self._table.schema.portions(rows):
                 write(portion)
                 self._report(portion)
         else:

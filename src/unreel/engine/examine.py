@@ -258,7 +258,7 @@ def piece_rows(table: Table, piece: Piece) -> Iterator[Row]:
 
 def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
     """What is wrong with a stored row, or None."""
-    if row["row_version"] > table.kind.version:
+    if row["row_version"] > table.schema.version:
         return LATER
     if seal.is_broken(row):
         return CHANGED

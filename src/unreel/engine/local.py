@@ -12,12 +12,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from unreel.engine.ledger import Ledger
 from unreel.engine.lone import LoneProcess
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage
-from unreel.engine.station import Station
+from unreel.engine.start_log import StartLog
 from unreel.engine.suspects import Suspects
+from unreel.engine.worker import Worker
 
 _PULL_ROWS: Final = 256
 _PULL_S: Final = 0.02
@@ -36,7 +36,7 @@ class LocalRunner:
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
-        with Ledger(ledger) as book:
+        with StartLog(ledger) as book:
             job = _Job(iter(rows), stages, sink=sink, ledger=book)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
@@ -58,12 +58,12 @@ class LocalRunner:
 
 class _Job:
     def __init__(
-        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Ledger
+        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: Sink, ledger: StartLog
     ) -> None:
         self.ended = threading.Event()
         self.error: BaseException | None = None
         self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
-        self._stations: list[Station] = []
+        self._workers: list[Worker] = []
         self._suspects = Suspects()
         self._alone = LoneProcess(stages) if ledger.has_suspects() else None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -91,8 +91,8 @@ class _Job:
         async with AsyncExitStack() as stack:
             # One thread of its own: among many, each would keep the memory of its largest look-up.
             source = stack.enter_context(ThreadPoolExecutor(1, "source"))
-            self._stations = [
-                await stack.enter_async_context(Station(stage)) for stage in self._stages
+            self._workers = [
+                await stack.enter_async_context(Worker(stage)) for stage in self._stages
             ]
             async with asyncio.TaskGroup() as group:
                 while chunk := await self._loop.run_in_executor(source, self._pull):
@@ -119,7 +119,7 @@ class _Job:
         if self._ledger.is_suspect(ledger_item(row)):
             self._suspects.add(row)
             return
-        await self._stations[0].enter()
+        await self._workers[0].enter()
         group.create_task(self._walk(row))
 
     async def _confirm(self, alone: LoneProcess) -> None:
@@ -133,12 +133,12 @@ class _Job:
                 await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
-        """Take `row` from the first station, whose permit is held, through the last."""
-        item, here = ledger_item(row), self._stations[0]
+        """Take `row` from the first worker, whose permit is held, through the last."""
+        item, here = ledger_item(row), self._workers[0]
         self._ledger.begin(item)
         try:
             row = await here.apply(row)
-            for following in self._stations[1:]:
+            for following in self._workers[1:]:
                 await following.enter()
                 here.leave()
                 here = following

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.engine.stage import Row, Stage
-from unreel.engine.station import Walk
 from unreel.engine.suspects import Died
+from unreel.engine.worker import Walk
 
 _BEGAN, _DONE = "began", "done"
 _PEACE_S: Final = 10.0

@@ -23,12 +23,12 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.ledger import Ledger
 from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
-from unreel.engine.station import Station, Walk
+from unreel.engine.start_log import StartLog
 from unreel.engine.suspects import Died, Suspects, Trial
+from unreel.engine.worker import Walk, Worker
 
 WINDOW_ROWS: Final = 100_000
 """Questions given to Ray at a time: the driver keeps no more than their addresses."""
@@ -182,7 +182,7 @@ class _LedgerKeeper:
     """The ledger as an actor: it answers workers wherever they are, and outlives them."""
 
     def __init__(self, path: str) -> None:
-        self._ledger = Ledger(Path(path))
+        self._ledger = StartLog(Path(path))
 
     def suspects(self, items: list[str]) -> list[bool]:
         """Which of `items` may run only alone."""
@@ -209,7 +209,7 @@ class _Worker:
         self._pen = _Pen(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
-        self._station: Station = self._wait(self._open(stage))
+        self._worker: Worker = self._wait(self._open(stage))
 
     def __call__(self, block: Any) -> Any:
         return _pack(self._wait(self._serve(_unpack(block))))
@@ -217,8 +217,8 @@ class _Worker:
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, stage: Stage) -> Station:
-        return await Station(stage).__aenter__()
+    async def _open(self, stage: Stage) -> Worker:
+        return await Worker(stage).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
@@ -234,14 +234,14 @@ class _Worker:
 
     async def _apply(self, row: Row) -> Row:
         item = _item(row, self._number)
-        await self._station.enter()
+        await self._worker.enter()
         try:
             await self._pen.begin(item)
-            done = await self._station.apply(row)
+            done = await self._worker.apply(row)
             self._pen.finish(item)
             return done
         finally:
-            self._station.leave()
+            self._worker.leave()
 
 
 class _Pen:

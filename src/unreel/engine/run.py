@@ -14,7 +14,7 @@ from unreel.core.registry import Lazy, Registry
 from unreel.engine.stage import Row, Stage
 
 if TYPE_CHECKING:
-    from unreel.engine.committer import Pace, Progress
+    from unreel.engine.committer import CommitPace, Progress
     from unreel.engine.runner import Runner
     from unreel.engine.table import Table
 
@@ -29,7 +29,7 @@ ENGINES: Final = Registry(
 ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
 _COMMITTER: Final = Lazy("unreel.engine.committer:Committer", extra="eval")
-_PACE: Final = Lazy("unreel.engine.committer:Pace", extra="eval")
+_PACE: Final = Lazy("unreel.engine.committer:CommitPace", extra="eval")
 _FIRST_LOOK: Final = 64
 _LARGEST_LOOK: Final = 1_024
 
@@ -67,7 +67,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     *,
     table: "Table",
     engine: "str | Runner" = "local",
-    pace: "Pace | None" = None,
+    pace: "CommitPace | None" = None,
     retry_failed: Collection[str] = (),
     ledger: Path | None = None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,

@@ -18,8 +18,8 @@ from unreel.engine.examine import (
     piece_rows,
 )
 from unreel.engine.keys import mark_of
-from unreel.engine.kind import TableKind
 from unreel.engine.lock import writer_lock
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, has_failed
 from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter
 
@@ -56,14 +56,14 @@ def salvage(
     rescue = _Rescue(found.table, judge, set_aside)
     with writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
-        _append(writer, into.kind, rescue.right(readable))
+        _append(writer, into.schema, rescue.right(readable))
         doubled = writer.mend()
         loose = (
             file
             for file in found.loose
             if isinstance(examiner.read(found.table, file, judge), Contents)
         )
-        _append(writer, into.kind, rescue.missing(loose))
+        _append(writer, into.schema, rescue.missing(loose))
     return Salvage(
         kept=into.count(),
         found_again=len(rescue.found_again),
@@ -109,13 +109,15 @@ class _Rescue:
             yield from piece_rows(self._table, piece)
 
     def _ours(self, row: Row) -> Row:
-        columns = set(self._table.kind.schema.names) - {seal.COLUMN}
+        columns = set(self._table.schema.arrow.names) - {seal.COLUMN}
         return {
-            name: value for name, value in self._table.kind.upgrade(row).items() if name in columns
+            name: value
+            for name, value in self._table.schema.upgrade(row).items()
+            if name in columns
         }
 
 
-def _append(writer: TableWriter, kind: TableKind, rows: Iterator[Row]) -> None:
+def _append(writer: TableWriter, schema: TableSchema, rows: Iterator[Row]) -> None:
     while chunk := list(itertools.islice(rows, FRAGMENT_ROWS)):
-        for portion in kind.portions(chunk):
+        for portion in schema.portions(chunk):
             writer.append(portion)

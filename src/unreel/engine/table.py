@@ -34,9 +34,9 @@ from unreel.core.errors import (
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
 from unreel.engine.keys import FRUGAL, doubled_keys
-from unreel.engine.kind import TableKind
 from unreel.engine.lock import WriterLock
 from unreel.engine.place import Place
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 
 FRAGMENT_ROWS: Final = 8_192
@@ -86,9 +86,9 @@ class _AbsentTableError(UnreadableSourceError):
 class Table:
     """The table at `place`, read as of the moment of each call."""
 
-    def __init__(self, place: Place, kind: TableKind) -> None:
+    def __init__(self, place: Place, schema: TableSchema) -> None:
         self.place = place
-        self.kind = kind
+        self.schema = schema
 
     def exists(self) -> bool:
         """Whether anything was ever committed here."""
@@ -114,7 +114,7 @@ class Table:
         """Every row, upgraded to this release, streamed; a doubled key is an error.
 
         `columns` of another version's row may not exist in this one: name them only in code that
-        knows the kind. `where` is a filter in Lance's SQL.
+        knows the schema. `where` is a filter in Lance's SQL.
 
         Raises:
             UnreadableSourceError: There is no table, it is damaged, or a key is in it twice.
@@ -161,7 +161,7 @@ class Table:
         for name in _IDS:
             if row.get(name):
                 read_clip_id(row[name], self.place.uri)
-        return self.kind.upgrade(row)
+        return self.schema.upgrade(row)
 
     def _look_up(self, keys: Sequence[str], *, columns: list[str] | None) -> list[Row]:
         dataset = self._find() if keys else None
@@ -178,10 +178,10 @@ class Table:
         dataset = self._find()
         if dataset is not None:
             self._require_unique_keys(dataset)
-            where = f"row_version > {self.kind.version}"
+            where = f"row_version > {self.schema.version}"
             for batch in self._scan(dataset, columns=["row_version"], filter=where, limit=1):
                 for row in batch.to_pylist():
-                    self.kind.upgrade(row)
+                    self.schema.upgrade(row)
 
     def open(self, version: int | None = None) -> Any:
         """The Lance data set behind the table, at its latest version or at another.
@@ -205,9 +205,9 @@ class Table:
                 raise self._damaged(error) from error
             remedy = "Check the path; a run writes it with its first commit"
             raise _AbsentTableError(
-                self.place.uri, f"no {self.kind.name} table: {error}", remedy
+                self.place.uri, f"no {self.schema.name} table: {error}", remedy
             ) from error
-        self.kind.require(dataset.schema, self.place.uri)
+        self.schema.require(dataset.schema, self.place.uri)
         return dataset
 
     def files(self) -> list[str]:
@@ -279,14 +279,14 @@ class TableWriter:
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows whose keys are not in the table."""
-        batch = self._table.kind.batch(rows)
+        batch = self._table.schema.batch(rows)
         data = pa.Table.from_batches([batch])
         fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
         self._commit(lance.LanceOperation.Append(fragments), len(rows))
 
     def replace(self, rows: Sequence[Row]) -> None:
         """Put rows in the place of those with their keys: out and in, in one commit."""
-        batch = self._table.kind.batch(rows)
+        batch = self._table.schema.batch(rows)
         merge = self._dataset.merge_insert("key")
         merge = merge.when_matched_update_all().when_not_matched_insert_all()
         transaction, _ = merge.execute_uncommitted(pa.Table.from_batches([batch]))
@@ -354,17 +354,17 @@ class TableWriter:
         self._observe("committed", n_rows)
 
     def _prepare(self) -> Any:
-        place, kind = self._table.place, self._table.kind
+        place, schema = self._table.place, self._table.schema
         if place.is_local:
             # Lance goes where links lead, and removes what it takes for leftovers there.
             folder, name = place.inside()
             folder.make(name)
             place.require_plain(whole=True)
         if not self._table.exists():
-            empty = kind.schema.empty_table()
+            empty = schema.arrow.empty_table()
             lance.write_dataset(empty, place.uri, storage_options=place.storage_options)
         dataset = self._table.open()
-        missing = [field for field in kind.schema if field.name not in dataset.schema.names]
+        missing = [field for field in schema.arrow if field.name not in dataset.schema.names]
         if missing:
             dataset.add_columns(
                 pa.schema([field.with_nullable(nullable=True) for field in missing])

@@ -21,8 +21,8 @@ from unreel.evaluate.showing import SurveyedClip, show
 from unreel.evaluate.survey import FACTS
 from unreel.media.access import media_reader
 from unreel.protocols.protocol import protocol
-from unreel.reviewers.budget import Price
 from unreel.reviewers.contract import Exhibit, Reviewer, Sheet
+from unreel.reviewers.endpoint.budget import Price
 
 _CONDITION: Final = TypeAdapter(Condition)
 

@@ -14,16 +14,16 @@ from unreel.engine.access import Access, local_copy
 from unreel.evaluate.recipe import Recipe
 from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.access import media_reader
-from unreel.reviewers.budget import Price, read_prices
 from unreel.reviewers.contract import Material, Reviewer
-from unreel.reviewers.keys import Contact, contact
-from unreel.reviewers.providers import read_address
+from unreel.reviewers.endpoint.budget import Price, read_prices
+from unreel.reviewers.endpoint.keys import Contact, contact
+from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.roster import REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client and the learners each take a second to load
-    from unreel.reviewers.endpoint import Manner
-    from unreel.reviewers.fitting import Specimen
-    from unreel.reviewers.retrying import Patience
+    from unreel.reviewers.endpoint.retrying import Patience
+    from unreel.reviewers.endpoint.reviewer import Manner
+    from unreel.reviewers.floors.fitting import Specimen
 
 FITTED: Final = ("metadata", "motion")
 """Floors that learn from the benchmark itself, without the creator of the clip they judge."""
@@ -66,7 +66,7 @@ def _same(reviewer: Reviewer) -> Reviewer:
 
 
 def _endpoint(recipe: Recipe, asked: Contact) -> Cast:
-    from unreel.reviewers.endpoint import endpoint_name
+    from unreel.reviewers.endpoint.reviewer import endpoint_name
 
     price = None
     if recipe.prices is not None:
@@ -79,13 +79,13 @@ def _endpoint(recipe: Recipe, asked: Contact) -> Cast:
 
 
 def _manner(recipe: Recipe) -> "Manner":
-    from unreel.reviewers.endpoint import Manner
+    from unreel.reviewers.endpoint.reviewer import Manner
 
     return Manner(show=Material(recipe.show), max_tokens=recipe.max_tokens, family=recipe.family)
 
 
 def _open_endpoint(recipe: Recipe, price: Price | None, asked: Contact) -> Reviewer:
-    from unreel.reviewers.endpoint import EndpointReviewer, Limits
+    from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 
     return EndpointReviewer(
         recipe.model,
@@ -104,7 +104,7 @@ def _open_endpoint(recipe: Recipe, price: Price | None, asked: Contact) -> Revie
 
 def _patience(deadline_s: float) -> "Patience":
     """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
-    from unreel.reviewers.retrying import Patience
+    from unreel.reviewers.endpoint.retrying import Patience
 
     return Patience(
         deadline_s=deadline_s, attempt_s=deadline_s / 2, outage_s=min(60.0, deadline_s / 2)
@@ -131,7 +131,7 @@ def _fitted(recipe: Recipe, access: Access, learn_from: Callable[[], Iterator[Le
 def _specimens(
     clips: Iterator[Learnable], access: Access, *, condition: Condition, wants: frozenset[Material]
 ) -> Iterator["Specimen"]:
-    from unreel.reviewers.fitting import Specimen
+    from unreel.reviewers.floors.fitting import Specimen
 
     with media_reader(access.settings, trusted=access.trusted) as reader:
         for learnable in clips:

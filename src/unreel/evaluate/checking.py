@@ -9,13 +9,14 @@ from obstore.exceptions import BaseError
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.engine.examine import LATER, Examination, Examiner, Judge, examine
-from unreel.engine.kind import ANSWERS, CLIPS, FINDINGS, TableKind
-from unreel.engine.ledger import SIGNS
 from unreel.engine.lock import Holder, find_holder
 from unreel.engine.place import Place
+from unreel.engine.schema import FINDINGS, TableSchema
+from unreel.engine.start_log import SIGNS
 from unreel.engine.table import Table
 from unreel.evaluate.faults import answer_fault, clip_fault, finding_fault
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
+from unreel.evaluate.tables import ANSWERS, CLIPS
 
 RULINGS: Final = "judge.jsonl"
 TAKE_AGAIN: Final = "Move its damaged tables away and start the same `unreel curate` again: it takes those steps anew"
@@ -237,7 +238,7 @@ def _is_line(line: bytes, *, rulings: bool) -> bool:
     return not line.strip() or (line.startswith(b"{") and line.endswith(b"}\n"))
 
 
-_KINDS: Final[Mapping[str, tuple[TableKind, Judge]]] = {
+_KINDS: Final[Mapping[str, tuple[TableSchema, Judge]]] = {
     _ANSWERS: (ANSWERS, answer_fault),
     "clips.lance": (CLIPS, clip_fault),
 }

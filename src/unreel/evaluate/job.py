@@ -15,8 +15,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
-from unreel.engine.committer import Pace, Progress
-from unreel.engine.kind import ANSWERS, CLIPS
+from unreel.engine.committer import CommitPace, Progress
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place, require_conditional_puts
 from unreel.engine.run import Summary, kept_up
@@ -38,6 +37,7 @@ from unreel.evaluate.recipe import Recipe
 from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
+from unreel.evaluate.tables import ANSWERS, CLIPS
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
@@ -127,7 +127,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     *,
     engine: str = "local",
     retry_failed: Collection[str] = (),
-    pace: Pace | None = None,
+    pace: CommitPace | None = None,
     on_due: Callable[[str, int], None] | None = None,
     on_step: Step = lambda _part, _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,

@@ -18,7 +18,7 @@ from unreel.core.verdict import Unparsed
 from unreel.core.writing import Folder
 from unreel.protocols.text import after_thinking
 from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
-from unreel.reviewers.budget import Ledger
+from unreel.reviewers.endpoint.budget import Spending
 from unreel.stats.agreement import cohen_kappa
 
 TRIES: Final = 3
@@ -84,7 +84,7 @@ class Judging:
 
     judge: str
     judged: tuple[Judged, ...]
-    spent: Ledger
+    spent: Spending
     """What this call alone asked and spent."""
     tokens: Usage | None
     """Behind all rulings, those of earlier calls too, each pair of texts once; `None`: none told."""
@@ -119,7 +119,7 @@ class Judge(Protocol):
         ...
 
     @property
-    def ledger(self) -> Ledger:
+    def spending(self) -> Spending:
         """Requests, tokens and money so far."""
         ...
 
@@ -195,7 +195,7 @@ async def _judge_all(
     return Judging(
         judge=judge.name,
         judged=tuple(_judged(pair, _key(judge.name, pair), rulings, kept) for pair in explained),
-        spent=judge.ledger,
+        spent=judge.spending,
         tokens=_add(ruling.usage for ruling in rulings.values()),
     )
 

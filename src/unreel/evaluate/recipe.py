@@ -28,8 +28,8 @@ from unreel.engine.section import (
 )
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol, protocol
-from unreel.reviewers.families import Switch, family_of, switch_thinking
-from unreel.reviewers.providers import read_address
+from unreel.reviewers.endpoint.families import Switch, family_of, switch_thinking
+from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.roster import REVIEWERS
 
 PAPER: Final = "paper"

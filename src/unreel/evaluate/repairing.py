@@ -11,11 +11,11 @@ from typing import IO, Final
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
 from unreel.core.writing import Folder
 from unreel.engine.examine import Examination, Examiner
-from unreel.engine.ledger import Ledger
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place, require_conditional_puts
 from unreel.engine.salvage import Salvage, SetAside, salvage
 from unreel.engine.stage import Row
+from unreel.engine.start_log import StartLog
 from unreel.evaluate.checking import (
     RULINGS,
     TAKE_AGAIN,
@@ -145,4 +145,4 @@ def _copy_ledgers(run: Path, out: Path) -> None:
         except (UnreelError, OSError):
             continue  # told by the check; without it every item is as good as new
         if file.name != RULINGS:
-            Ledger(out / file.name).close()
+            StartLog(out / file.name).close()

@@ -35,8 +35,8 @@ from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
-from unreel.reviewers.budget import Price
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
+from unreel.reviewers.endpoint.budget import Price
 
 INSTRUMENTS: Final = ("trace", "realism", "reality")
 """Those that ask about one clip."""

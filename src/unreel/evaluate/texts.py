@@ -16,8 +16,8 @@ from unreel.evaluate.similarity import (
     join_reasons,
 )
 from unreel.protocols.protocol import Row
-from unreel.reviewers.endpoint import EndpointReviewer
-from unreel.reviewers.keys import Contact, contact
+from unreel.reviewers.endpoint.keys import Contact, contact
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer
 
 
 def build_judge(model: str, *, key_hosts: str) -> Callable[[], Judge]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan, to_us
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.media import scene_room, scene_street
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
-from unreel.media.scene import Scene
-from unreel.media.scene_room import Room
-from unreel.media.scene_street import Street
+from unreel.media.scenes import room, street
+from unreel.media.scenes.room import Room
+from unreel.media.scenes.scene import Scene
+from unreel.media.scenes.street import Street
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
 SceneName = Literal["ball", "room", "street"]
@@ -101,13 +101,13 @@ class _View:
 _VIEWS: Final[dict[SceneName, _View]] = {
     "room": _View(
         Room,
-        Fraction(scene_room.FLAW_S),
+        Fraction(room.FLAW_S),
         Category.REDUNDANT_OBJECT,
         "A second ball comes out of the first, rises by itself and throws no shadow.",
     ),
     "street": _View(
         Street,
-        Fraction(scene_street.FLAW_S),
+        Fraction(street.FLAW_S),
         Category.OBJECT_SPLITTING,
         "The front wheel leaves the red car and floats up, while the car drives on.",
     ),

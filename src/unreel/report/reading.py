@@ -24,8 +24,8 @@ from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey
 from unreel.evaluate.texts import ExplanationJudges
 from unreel.protocols.protocol import Protocol, Row
-from unreel.reviewers.budget import Ledger
-from unreel.reviewers.endpoint import Manner, endpoint_name
+from unreel.reviewers.endpoint.budget import Spending
+from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
 from unreel.reviewers.roster import REVIEWERS
 
 FLOORS: Final = frozenset(REVIEWERS.names()) - {"endpoint", "recorded"}
@@ -206,8 +206,8 @@ class _SilentJudge:
     name: str
 
     @property
-    def ledger(self) -> Ledger:
-        return Ledger(
+    def spending(self) -> Spending:
+        return Spending(
             n_questions=0,
             n_requests=0,
             input_tokens=0,

@@ -7,12 +7,12 @@ from unreel.core.registry import Lazy, Registry
 REVIEWERS: Final = Registry(
     "reviewer",
     {
-        "always-generated": Lazy("unreel.reviewers.floors:always_generated"),
-        "always-real": Lazy("unreel.reviewers.floors:always_real"),
-        "coin": Lazy("unreel.reviewers.floors:CoinReviewer"),
-        "endpoint": Lazy("unreel.reviewers.endpoint:EndpointReviewer"),
-        "metadata": Lazy("unreel.reviewers.metadata:fit_metadata"),
-        "motion": Lazy("unreel.reviewers.motion:fit_motion"),
+        "always-generated": Lazy("unreel.reviewers.floors.constant:always_generated"),
+        "always-real": Lazy("unreel.reviewers.floors.constant:always_real"),
+        "coin": Lazy("unreel.reviewers.floors.constant:CoinReviewer"),
+        "endpoint": Lazy("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
+        "metadata": Lazy("unreel.reviewers.floors.metadata:fit_metadata"),
+        "motion": Lazy("unreel.reviewers.floors.motion:fit_motion"),
         "recorded": Lazy("unreel.reviewers.recorded:read_recorded"),
     },
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.identity import digest
-from unreel.reviewers.fitting import Features, LogisticModel, fit_logistic
+from unreel.reviewers.floors.fitting import Features, LogisticModel, fit_logistic
 from unreel.stats.bootstrap import Limits, bootstrap
 from unreel.stats.sample import Array, Sample
 

@@ -10,7 +10,7 @@ from unreel.curate.watermark.clip import watermarks_of
 from unreel.curate.watermark.mark import Watermarks
 from unreel.curate.watermark.text import ReadText
 from unreel.media.reader import MediaReader
-from unreel.reviewers.fitting import Features
+from unreel.reviewers.floors.fitting import Features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

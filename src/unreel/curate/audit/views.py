@@ -12,8 +12,8 @@ from unreel.core.failure import Failure
 from unreel.curate.audit.crossing import Subject
 from unreel.curate.audit.observation import Observation
 from unreel.curate.watermark.mark import Mark, Watermarks
-from unreel.reviewers.fitting import Features
-from unreel.reviewers.metadata import stream_features
+from unreel.reviewers.floors.fitting import Features
+from unreel.reviewers.floors.metadata import stream_features
 
 
 class View(StrEnum):

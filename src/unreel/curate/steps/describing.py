@@ -16,9 +16,9 @@ from unreel.curate.stories.difficulty import measure_diversity
 from unreel.engine.access import Access, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.media.access import media_reader
-from unreel.reviewers.endpoint import EndpointReviewer, Limits, Manner, endpoint_name
-from unreel.reviewers.keys import Contact, contact
-from unreel.reviewers.retrying import Patience
+from unreel.reviewers.endpoint.keys import Contact, contact
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner, endpoint_name
 from unreel.reviewers.sentences import MiniLmEncoder
 
 DESCRIBE: Final = "describe"

@@ -11,7 +11,7 @@ from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material
-from unreel.reviewers.fitting import Features, FittedReviewer, Specimen, cross_fit
+from unreel.reviewers.floors.fitting import Features, FittedReviewer, Specimen, cross_fit
 
 SIDE: Final = 64
 """Frames are compared as grey squares of this side: motion, not texture."""

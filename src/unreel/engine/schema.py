@@ -27,7 +27,7 @@ _SEAL: Final = pa.field(seal.COLUMN, pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableKind:
+class TableSchema:
     """The columns of one sort of row, and the steps from each older version to the next.
 
     Every table has `key`, `row_version`, `attempt` (1 for the first), `failure_reason`,
@@ -37,8 +37,8 @@ class TableKind:
 
     name: str
     version: int
-    columns: tuple[Any, ...]
-    """Fields of Arrow."""
+    columns: Mapping[str, str]
+    """Their Arrow types by name, in order, for example `int64`."""
     upgrades: Mapping[int, Callable[[Row], Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,9 +47,13 @@ class TableKind:
             raise InvalidValueError(msg)
 
     @property
-    def schema(self) -> Any:
+    def _fields(self) -> list[Any]:
+        return [pa.field(name, pa.type_for_alias(kind)) for name, kind in self.columns.items()]
+
+    @property
+    def arrow(self) -> Any:
         """The Arrow schema of this release."""
-        return pa.schema([*_EVERY_TABLE, *self.columns, _SEAL])
+        return pa.schema([*_EVERY_TABLE, *self._fields, _SEAL])
 
     def batch(self, rows: Sequence[Row]) -> Any:
         """The rows as Arrow, each with its seal; a column that no field names is refused.
@@ -68,7 +72,7 @@ class TableKind:
         ours: Row = {"row_version": self.version, seal.COLUMN: None}
         whole = [{"attempt": 1} | row | ours for row in rows]
         try:
-            return _to_arrow(whole, self.schema)
+            return _to_arrow(whole, self.arrow)
         except Exception as error:  # a value may do anything to its reader
             msg = f"a row does not fit the columns of {self.name}: {error}. Mend the stage"
             raise InvalidValueError(msg) from error
@@ -109,11 +113,11 @@ class TableKind:
         return True
 
     def _require_known_columns(self, rows: Sequence[Row]) -> None:
-        unknown = {name for row in rows for name in row} - set(self.schema.names)
+        unknown = {name for row in rows for name in row} - set(self.arrow.names)
         if unknown:
             msg = (
                 f"no column of {self.name} is named {', '.join(sorted(unknown))}. Add it to the "
-                "table's kind, or begin its name with _ when it need not be stored"
+                "table's schema, or begin its name with _ when it need not be stored"
             )
             raise InvalidValueError(msg)
 
@@ -123,12 +127,12 @@ class TableKind:
         Raises:
             UnreadableSourceError: A column is missing or holds something else.
         """
-        first = (*_EVERY_TABLE, *self.columns) if self.version == 1 else _EVERY_TABLE
+        first = (*_EVERY_TABLE, *self._fields) if self.version == 1 else _EVERY_TABLE
         needed = [field.name for field in first if field.name not in _LATER]
         wrong = [name for name in needed if name not in schema.names]
         wrong += [
             field.name
-            for field in self.schema
+            for field in self.arrow
             if field.name in schema.names and not _fits(field, schema.field(field.name))
         ]
         if wrong:
@@ -175,51 +179,14 @@ def _fits(known: Any, stored: Any) -> bool:
     return bool(stored.type == known.type) and (known.nullable or not stored.nullable)
 
 
-ANSWERS: Final = TableKind(
-    name="answers",
-    version=1,
-    columns=(
-        pa.field("reviewer", pa.string()),
-        pa.field("clip", pa.string()),
-        pa.field("second", pa.string()),
-        pa.field("protocol", pa.string()),
-        pa.field("protocol_version", pa.int32()),
-        pa.field("condition", pa.string()),
-        pa.field("text", pa.string()),
-        pa.field("latency_us", pa.int64()),
-        pa.field("input_tokens", pa.int64()),
-        pa.field("output_tokens", pa.int64()),
-        pa.field("cost_usd", pa.float64()),
-        pa.field("notes", pa.string()),
-    ),
-)
-"""One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON."""
-
-CLIPS: Final = TableKind(
-    name="clips",
-    version=1,
-    columns=(
-        pa.field("name", pa.string()),
-        pa.field("location", pa.string()),
-        pa.field("clip", pa.string()),
-        pa.field("facts", pa.string()),
-        pa.field("mark", pa.string()),
-    ),
-)
-"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
-
-A file's key changes with its bytes. An object's key is its address, and `mark` tells its bytes: a row
-with another mark replaces it, so that a run can be scored without its store.
-"""
-
-FINDINGS: Final = TableKind(
+FINDINGS: Final = TableSchema(
     name="findings",
     version=1,
-    columns=(
-        pa.field("name", pa.string()),
-        pa.field("location", pa.string()),
-        pa.field("clip", pa.string()),
-        pa.field("found", pa.string()),
-    ),
+    columns={
+        "name": "string",
+        "location": "string",
+        "clip": "string",
+        "found": "string",
+    },
 )
 """One row for what a step of a job found out about a clip; `found` is JSON."""

@@ -8,7 +8,7 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.phrasing import phrase
+from unreel.reviewers.floors.phrasing import phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

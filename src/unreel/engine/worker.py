@@ -12,7 +12,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
 
 
-class Station:
+class Worker:
     """Applies one stage to rows, at most `in_flight` at once; what it raises becomes a failure row.
 
     Belongs to the event loop in which it is entered.
@@ -24,7 +24,7 @@ class Station:
         self._permits = asyncio.Semaphore(self._limit)
         self._threads: ThreadPoolExecutor | None = None
 
-    async def __aenter__(self) -> "Station":
+    async def __aenter__(self) -> "Worker":
         self._stage.setup()
         if not inspect.iscoroutinefunction(type(self._stage).__call__):
             self._threads = ThreadPoolExecutor(self._limit, type(self._stage).__name__)
@@ -85,21 +85,21 @@ class Walk:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._loop = asyncio.new_event_loop()
-        self._stations = [self._wait(Station(stage).__aenter__()) for stage in stages]
+        self._workers = [self._wait(Worker(stage).__aenter__()) for stage in stages]
 
     def ready(self) -> None:
         """Return when the stages are set up: from here on a death may be the row's."""
 
     def take(self, row: Row) -> Row:
         """The row as it comes from the last stage."""
-        for station in self._stations:
-            row = self._wait(station.apply(row))
+        for worker in self._workers:
+            row = self._wait(worker.apply(row))
         return row
 
     def close(self) -> None:
         """End the stages in peace."""
-        for station in self._stations:
-            self._wait(station.__aexit__(None, None, None))
+        for worker in self._workers:
+            self._wait(worker.__aexit__(None, None, None))
 
     def _wait(self, work: Any) -> Any:
         return self._loop.run_until_complete(work)

@@ -11,7 +11,7 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_secret
-from unreel.reviewers.providers import (
+from unreel.reviewers.endpoint.providers import (
     HOST,
     OWN_KEY,
     PORT,

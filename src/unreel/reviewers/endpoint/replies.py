@@ -11,7 +11,7 @@ from typing import Any, Final, TypeGuard
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.transport import RawReply
+from unreel.reviewers.endpoint.transport import RawReply
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""

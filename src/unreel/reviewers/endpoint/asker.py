@@ -11,12 +11,12 @@ from unreel.core.answer import Reply
 from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import to_us
-from unreel.reviewers.breaker import Breaker, Go
-from unreel.reviewers.budget import Budget
-from unreel.reviewers.pacing import Pace, Signal
-from unreel.reviewers.reading import Setback, read_raw
-from unreel.reviewers.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
-from unreel.reviewers.transport import RawReply, Transport
+from unreel.reviewers.endpoint.breaker import Breaker, Go
+from unreel.reviewers.endpoint.budget import Budget
+from unreel.reviewers.endpoint.concurrency import Concurrency, Signal
+from unreel.reviewers.endpoint.replies import Setback, read_raw
+from unreel.reviewers.endpoint.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
+from unreel.reviewers.endpoint.transport import RawReply, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Asker:
         self,
         transport: Transport,
         *,
-        pace: Pace,
+        pace: Concurrency,
         patience: Patience,
         budget: Budget,
         redact: Callable[[str], str],

@@ -32,7 +32,7 @@ class _Record:
     """Started and not finished, by the process that writes now."""
 
 
-class Ledger:
+class StartLog:
     """Counts the deaths of each item; its memory holds items in flight and suspects only."""
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +43,7 @@ class Ledger:
         self._bury()
         self._file = self._rewrite()
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> "StartLog":
         return self
 
     def __exit__(

@@ -9,7 +9,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
 from unreel.protocols.showing import TimeFormat, mark_clip, mark_instant, shows_times
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.families import Family, switch_thinking
+from unreel.reviewers.endpoint.families import Family, switch_thinking
 
 
 def build_body(

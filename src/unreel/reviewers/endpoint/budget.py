@@ -62,7 +62,7 @@ def _is_amount(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class Spending:
     """What has been asked and spent so far."""
 
     n_questions: int
@@ -101,9 +101,9 @@ class Budget:
         self._cost_usd = Decimal(0)
         self._dearest_usd = Decimal(0)
 
-    def ledger(self) -> Ledger:
+    def spending(self) -> Spending:
         """The state of the account."""
-        return Ledger(
+        return Spending(
             n_questions=self._n_questions,
             n_requests=self._n_requests,
             input_tokens=self._input_tokens,

@@ -15,7 +15,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.phrasing import phrase
+from unreel.reviewers.floors.phrasing import phrase
 
 Features = Mapping[str, float]
 """Numbers by name; a name that is absent is 0, so `codec=h264` can stand for itself."""

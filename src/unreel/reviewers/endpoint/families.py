@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from unreel.core.errors import UnknownNameError
 from unreel.protocols.showing import TimeFormat
-from unreel.reviewers.providers import Address
+from unreel.reviewers.endpoint.providers import Address
 
 BoxConvention = Literal["pixel", "unit", "permille", "model-input"]
 Switch = Literal["off", "on"]

@@ -9,7 +9,7 @@ import openai
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.providers import Address
+from unreel.reviewers.endpoint.providers import Address
 
 BODY_CAP_BYTES: Final = 2 * 1024 * 1024
 """A chat reply is a few kilobytes; what is longer is no reply."""

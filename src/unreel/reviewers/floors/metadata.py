@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from unreel.core.facts import ClipFacts
 from unreel.reviewers.contract import Exhibit
-from unreel.reviewers.fitting import Features, FittedReviewer, Specimen, cross_fit
+from unreel.reviewers.floors.fitting import Features, FittedReviewer, Specimen, cross_fit
 
 
 def fit_metadata(specimens: Iterable[Specimen], *, seed: int = 0) -> FittedReviewer:

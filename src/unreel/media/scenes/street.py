@@ -13,8 +13,8 @@ from PIL import Image
 
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
-from unreel.media.scene_car import Car, car_sprite, wheel_sprite
-from unreel.media.scene_paint import (
+from unreel.media.scenes.car import Car, car_sprite, wheel_sprite
+from unreel.media.scenes.paint import (
     Hue,
     Light,
     Points,

@@ -12,7 +12,7 @@ import numpy as np
 
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
-from unreel.media.scene_paint import (
+from unreel.media.scenes.paint import (
     Hue,
     Light,
     box,

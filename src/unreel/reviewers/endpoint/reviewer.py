@@ -8,15 +8,15 @@ from typing import Any
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.reviewers.asking import Asker
-from unreel.reviewers.budget import Budget, Ledger, Price
-from unreel.reviewers.chat import build_body
 from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.families import Family, family_of
-from unreel.reviewers.pacing import Pace
-from unreel.reviewers.providers import PROVIDERS, Address, read_address
-from unreel.reviewers.retrying import Patience
-from unreel.reviewers.transport import BODY_CAP_BYTES, OpenAITransport, Transport
+from unreel.reviewers.endpoint.asker import Asker
+from unreel.reviewers.endpoint.budget import Budget, Price, Spending
+from unreel.reviewers.endpoint.chat import build_body
+from unreel.reviewers.endpoint.concurrency import Concurrency
+from unreel.reviewers.endpoint.families import Family, family_of
+from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
+from unreel.reviewers.endpoint.retrying import Patience
+from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, OpenAITransport, Transport
 
 _SHORTEST_SECRET = 4
 """Shorter keys are placeholders such as `x`: hiding them would eat into words."""
@@ -51,7 +51,7 @@ class Limits:
     max_requests: int | None = None
     max_cost_usd: Decimal | None = None
     price: Price | None = None
-    """Needed for a cap on cost, and for the cost in the ledger."""
+    """Needed for a cap on cost, and for the cost in the spending."""
     patience: Patience = field(default_factory=Patience)
 
 
@@ -97,7 +97,7 @@ class EndpointReviewer:
         self._transport = _open(address, api_key, limits)
         self._asker = Asker(
             self._transport,
-            pace=Pace(max_connections=limits.max_connections),
+            pace=Concurrency(max_connections=limits.max_connections),
             patience=limits.patience,
             budget=self._budget,
             redact=self._redact,
@@ -121,9 +121,9 @@ class EndpointReviewer:
         return frozenset({self._show} | ({Material.SOUND} if self._family.audio else set()))
 
     @property
-    def ledger(self) -> Ledger:
+    def spending(self) -> Spending:
         """Requests, tokens and money so far."""
-        return self._budget.ledger()
+        return self._budget.spending()
 
     def box_space(self, exhibit: Exhibit) -> str:
         return self._family.box_space(*exhibit.shown_size)

@@ -21,7 +21,7 @@ class Signal(Enum):
     """Status 5xx, a lost connection or a time-out: more requests would not help."""
 
 
-class Pace:
+class Concurrency:
     """A limit that doubles with each round of good answers and halves when the server asks for it.
 
     After the first sign of load it grows by one per round, and trouble stops growth for a round.

@@ -1,0 +1,42 @@
+"""The tables of a run: what was found at each file, and what was answered to each question."""
+
+from typing import Final
+
+from unreel.engine.schema import TableSchema
+
+ANSWERS: Final = TableSchema(
+    name="answers",
+    version=1,
+    columns={
+        "reviewer": "string",
+        "clip": "string",
+        "second": "string",
+        "protocol": "string",
+        "protocol_version": "int32",
+        "condition": "string",
+        "text": "string",
+        "latency_us": "int64",
+        "input_tokens": "int64",
+        "output_tokens": "int64",
+        "cost_usd": "float64",
+        "notes": "string",
+    },
+)
+"""One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON."""
+
+CLIPS: Final = TableSchema(
+    name="clips",
+    version=1,
+    columns={
+        "name": "string",
+        "location": "string",
+        "clip": "string",
+        "facts": "string",
+        "mark": "string",
+    },
+)
+"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
+
+A file's key changes with its bytes. An object's key is its address, and `mark` tells its bytes: a row
+with another mark replaces it, so that a run can be scored without its store.
+"""

@@ -1,0 +1,1 @@
+"""Drawn scenes that move: clips that belong to nobody."""

@@ -1,0 +1,1 @@
+"""Reviewers that look at nothing, or at what no reviewer should need: what a model must beat."""
