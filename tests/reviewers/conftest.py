@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from unreel.core.clip import ClipId
+from unreel.core.clip import Clip, ClipId
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
@@ -98,9 +98,11 @@ def make_sheet() -> Callable[..., Sheet]:
         frames = (first, second)
         exhibits = tuple(
             Exhibit(
-                clip=ClipId(digest("clip", str(number), str(place))),
-                location=f"clips/{number}-{place}.mp4",
-                facts=FACTS,
+                clip=Clip(
+                    id=ClipId(digest("clip", str(number), str(place))),
+                    location=f"clips/{number}-{place}.mp4",
+                    facts=FACTS,
+                ),
                 **{"frames": frames, **shown},
             )
             for place in range(n_clips)

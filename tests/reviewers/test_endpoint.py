@@ -354,6 +354,6 @@ def test_an_unknown_provider_lists_the_known_ones() -> None:
 
 def test_boxes_are_read_in_the_frame_as_shown_and_not_in_the_clip(make_sheet: MakeSheet) -> None:
     [exhibit] = make_sheet().exhibits
-    assert exhibit.facts.video.width == 640
+    assert exhibit.clip.facts.video.width == 640
     assert EndpointReviewer("openai/gpt-4.1").box_space(exhibit) == "model-input 320x180"
     assert EndpointReviewer("vllm/qwen3-vl-8b").box_space(exhibit) == "permille"

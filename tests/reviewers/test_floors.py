@@ -106,11 +106,11 @@ def test_the_constant_floors_never_change_their_mind(make_sheet: MakeSheet) -> N
 
 
 def specimen(number: int, origin: Origin, *, group: str = "", **video: object) -> Specimen:
-    exhibit = replace(sample_exhibit("x"), clip=ClipId(digest("specimen", str(number))))
-    facts = replace(exhibit.facts, video=replace(exhibit.facts.video, **video))  # type: ignore[arg-type]
-    exhibit = replace(exhibit, facts=facts)
-    clip = Clip(id=exhibit.clip, location="x.mp4", origin=origin, facts=facts)
-    return Specimen(clip=clip, exhibit=exhibit, group=group)
+    exhibit = sample_exhibit("x")
+    facts = exhibit.clip.facts
+    facts = replace(facts, video=replace(facts.video, **video))  # type: ignore[arg-type]
+    clip = Clip(id=ClipId(digest("specimen", str(number))), location="x.mp4", facts=facts)
+    return Specimen(exhibit=replace(exhibit, clip=clip), origin=origin, group=group)
 
 
 def accuracy(reviewer: FittedReviewer, specimens: list[Specimen], make: MakeSheet) -> float:
@@ -141,7 +141,7 @@ def test_a_mark_of_one_creator_alone_does_not_give_its_clips_away(make_sheet: Ma
         return "h264" if isinstance(origin, Real) else f"codec of {origin.creator}"
 
     def extract(exhibit: Exhibit) -> dict[str, float]:
-        name = exhibit.facts.video.codec
+        name = exhibit.clip.facts.video.codec
         return {} if name == "h264" else {name: 1.0}
 
     items = [specimen(i, origin, codec=codec(origin)) for i, origin in enumerate(origins(60))]
@@ -165,7 +165,7 @@ def test_noise_gives_no_better_than_a_coin(make_sheet: MakeSheet) -> None:
 
 def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None:
     def scene_only(exhibit: Exhibit) -> dict[str, float]:
-        return {f"{exhibit.facts.video.width}": 1.0}
+        return {f"{exhibit.clip.facts.video.width}": 1.0}
 
     items = [
         specimen(i, origin, width=100 + i // 2, group=f"scene {i // 2}")
@@ -173,7 +173,7 @@ def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None
     ]
     fitted = cross_fit(items, kind="scene", wants=frozenset(), extract=scene_only, seed=1)
     beliefs = [
-        fitted.models[fitted.held_out[item.clip.id]].p_generated(scene_only(item.exhibit))
+        fitted.models[fitted.held_out[item.exhibit.clip.id]].p_generated(scene_only(item.exhibit))
         for item in items
     ]
     assert all(abs(belief - 0.5) < 0.2 for belief in beliefs)
@@ -251,7 +251,7 @@ def test_recorded_answers_go_by_question_then_by_clip_then_by_name(
     pair = make_sheet(7, protocol="preference", n_clips=2)
     rows: list[dict[str, object]] = [
         {"question": sheets[0].key, "text": "by key", "latency_us": 5},
-        {"clip": sheets[1].exhibits[0].clip, "text": "id", "input_tokens": 1, "output_tokens": 2},
+        {"clip": sheets[1].exhibits[0].clip.id, "text": "id", "input_tokens": 1, "output_tokens": 2},
         {"clip": "2-0.mp4", "text": "by name"},
         {"clip": "3-0.mp4", "failure": "refused", "detail": "no"},
         {"clip": "7-0.mp4+7-1.mp4", "text": "2"},
@@ -304,7 +304,7 @@ def _listed(row: dict[str, str]) -> Specimen:
     base = sample_exhibit("x")
     rate = Fraction(row["fps"])
     video = replace(
-        base.facts.video,
+        base.clip.facts.video,
         codec=row["vcodec"],
         width=int(row["width"]),
         height=int(row["height"]),
@@ -312,9 +312,8 @@ def _listed(row: dict[str, str]) -> Specimen:
         average_rate=rate,
         duration_s=int(row["frames"]) / rate,
     )
-    audio = base.facts.audio if row["has_audio"] == "yes" else ()
-    facts = replace(base.facts, size_bytes=int(row["bytes"]), video=video, audio=audio)
+    audio = base.clip.facts.audio if row["has_audio"] == "yes" else ()
+    facts = replace(base.clip.facts, size_bytes=int(row["bytes"]), video=video, audio=audio)
     origin: Origin = Real() if row["label"] == "real" else Generated(row["generator"])
-    clip = Clip(id=ClipId(row["sha256"]), location=row["file"], origin=origin, facts=facts)
-    exhibit = replace(base, clip=clip.id, location=clip.location, facts=facts)
-    return Specimen(clip=clip, exhibit=exhibit, group=row["group"])
+    clip = Clip(id=ClipId(row["sha256"]), location=row["file"], facts=facts)
+    return Specimen(exhibit=replace(base, clip=clip), origin=origin, group=row["group"])

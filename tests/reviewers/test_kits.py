@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from unreel.core.answer import Reply
-from unreel.core.clip import Clip, Generated, Origin, Real
+from unreel.core.clip import Generated, Origin, Real
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
@@ -34,10 +34,10 @@ def _specimens() -> list[Specimen]:
     found = []
     for number, origin in enumerate(origins * 3):
         exhibit = sample_exhibit(f"sample-{number}")
-        video = replace(exhibit.facts.video, average_rate=Fraction(24 + number % 5))
-        exhibit = replace(exhibit, facts=replace(exhibit.facts, video=video))
-        clip = Clip(id=exhibit.clip, location=exhibit.location, origin=origin, facts=exhibit.facts)
-        found.append(Specimen(clip=clip, exhibit=exhibit))
+        facts = exhibit.clip.facts
+        video = replace(facts.video, average_rate=Fraction(24 + number % 5))
+        clip = replace(exhibit.clip, facts=replace(facts, video=video))
+        found.append(Specimen(exhibit=replace(exhibit, clip=clip), origin=origin))
     return found
 
 
@@ -68,7 +68,7 @@ class TestRecorded(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> Reviewer:
         first, second, *_ = sample_sheets()
-        outcomes = {first.key: Reply(text="REAL"), second.exhibits[0].clip: Reply(text="3")}
+        outcomes = {first.key: Reply(text="REAL"), second.exhibits[0].clip.id: Reply(text="3")}
         return RecordedReviewer("recorded/sample", outcomes)
 
 

@@ -21,7 +21,7 @@ def write(file: Path, *rows: dict[str, Any]) -> Path:
 
 
 def file_of(sheet: Any) -> str:
-    return Path(sheet.exhibits[0].location).name
+    return Path(sheet.exhibits[0].clip.location).name
 
 
 def test_the_last_line_of_a_handle_counts(tmp_path: Path, make_sheet: Any) -> None:
@@ -32,7 +32,7 @@ def test_the_last_line_of_a_handle_counts(tmp_path: Path, make_sheet: Any) -> No
     assert asyncio.run(reviewer.answer(sheet)) == Reply(text="second")
 
 
-@pytest.mark.parametrize("handle", [lambda sheet: sheet.exhibits[0].clip, file_of])
+@pytest.mark.parametrize("handle", [lambda sheet: sheet.exhibits[0].clip.id, file_of])
 def test_a_line_that_names_its_protocol_answers_that_one_alone(
     tmp_path: Path, make_sheet: Any, handle: Any
 ) -> None:

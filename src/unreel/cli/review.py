@@ -22,10 +22,10 @@ from unreel.core.settings import Settings, read_settings
 from unreel.core.writing import Folder
 
 if TYPE_CHECKING:
+    from unreel.core.clip import Clip
     from unreel.core.trace import Trace
     from unreel.evaluate.cast import Cast
     from unreel.evaluate.review import Inquiry, Opinion, Review, Seat
-    from unreel.evaluate.showing import SurveyedClip
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
     from unreel.report.provenance import Provenance
@@ -178,9 +178,9 @@ class _Desk:
     async def _row_of(
         self,
         file: Path,
-        survey: "Awaitable[SurveyedClip | Failure]",
+        survey: "Awaitable[Clip | Failure]",
         *,
-        ask: "Callable[[SurveyedClip], Coroutine[Any, Any, Review]]",
+        ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         folder: Path | None,
     ) -> dict[str, object]:
         """What came of one file; whatever it leads to, the next one has its turn."""
@@ -228,7 +228,7 @@ class _Desk:
         return inquiry, casts
 
     async def _ask_about(
-        self, clip: "SurveyedClip", *, seats: "Sequence[Seat]", inquiry: "Inquiry"
+        self, clip: "Clip", *, seats: "Sequence[Seat]", inquiry: "Inquiry"
     ) -> "Review":
         from unreel.evaluate.review import review_clip
 
@@ -245,7 +245,7 @@ class _Desk:
             row["evidence"] = self._write(found, folder, provenance)
         return row
 
-    def _show_opinions(self, clip: "SurveyedClip") -> Any:
+    def _show_opinions(self, clip: "Clip") -> Any:
         if self._quiet:
             return lambda _opinion: None
         from unreel.cli.console import open_console

@@ -41,5 +41,4 @@ class Clip:
     id: ClipId
     location: str
     """Path or URL of the bytes; two locations with the same bytes are the same clip."""
-    origin: Origin
     facts: ClipFacts

@@ -12,17 +12,18 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.core.answer import Reply
+from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.evaluate.questions import Planned, shown_ids
-from unreel.evaluate.showing import SurveyedClip, show
 from unreel.evaluate.survey import FACTS
 from unreel.media.access import media_reader
 from unreel.protocols.protocol import protocol
 from unreel.reviewers.contract import Exhibit, Reviewer, Sheet
 from unreel.reviewers.endpoint.budget import Price
+from unreel.reviewers.showing import show
 
 _CONDITION: Final = TypeAdapter(Condition)
 
@@ -145,7 +146,7 @@ class ReviewStage(Stage):
         }
 
 
-def _clips(row: Row) -> Iterator[SurveyedClip]:
+def _clips(row: Row) -> Iterator[Clip]:
     ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
     for clip, location, facts in zip(ids, row["_locations"], row["_facts"], strict=True):
-        yield SurveyedClip(id=clip, location=location, facts=FACTS.validate_json(facts))
+        yield Clip(id=clip, location=location, facts=FACTS.validate_json(facts))

@@ -12,13 +12,13 @@ from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.engine.access import Access, local_copy
 from unreel.evaluate.recipe import Recipe
-from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.access import media_reader
 from unreel.reviewers.contract import Material, Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.keys import Contact, contact
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.roster import REVIEWERS
+from unreel.reviewers.showing import show
 
 if TYPE_CHECKING:  # an endpoint's client and the learners each take a second to load
     from unreel.reviewers.endpoint.retrying import Patience
@@ -42,7 +42,7 @@ class Cast:
 class Learnable:
     """A clip that a floor may learn from."""
 
-    clip: SurveyedClip
+    clip: Clip
     origin: Origin
     group: str
 
@@ -140,7 +140,4 @@ def _specimens(
                 exhibit = show(found, file, reader=reader, condition=condition, wants=wants)
             if isinstance(exhibit, Failure):
                 continue  # it has no features; its question ends as a failure of its own
-            clip = Clip(
-                id=found.id, location=found.location, origin=learnable.origin, facts=found.facts
-            )
-            yield Specimen(clip=clip, exhibit=exhibit, group=learnable.group)
+            yield Specimen(exhibit=exhibit, origin=learnable.origin, group=learnable.group)

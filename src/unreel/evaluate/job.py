@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
@@ -34,7 +35,6 @@ from unreel.evaluate.questions import (
     require_cleaned,
 )
 from unreel.evaluate.recipe import Recipe
-from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS
@@ -249,7 +249,7 @@ def _learnables(run: Run) -> Iterator[Learnable]:
     cleaned = run.scope.shows_cleaned
     for found in Survey(run.clips).find_files(benchmark, run.entries(benchmark), cleaned=cleaned):
         for clip in (found.clip, found.cleaned):
-            if isinstance(clip, SurveyedClip):
+            if isinstance(clip, Clip):
                 yield Learnable(clip, found.entry.origin, found.entry.group)
 
 

@@ -8,14 +8,13 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.pairing import pair_entries
 from unreel.benchmarks.truth import truths_of
-from unreel.core.clip import ClipId, Origin
+from unreel.core.clip import Clip, ClipId, Origin
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
-from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey, Surveyed
 
 _UNKNOWN_US: Final = 1
@@ -29,7 +28,7 @@ class Planned:
     name: str
     """The entry's name, or both names of a pair."""
     question: Question
-    clips: tuple[SurveyedClip, ...]
+    clips: tuple[Clip, ...]
     truths: tuple[Any, ...]
     origins: tuple[Origin, ...]
     """Where the clips come from, in the order shown."""
@@ -96,7 +95,7 @@ def _plan_clip(found: Surveyed, scope: Scope) -> Plan:
 
 def _by_file(
     found: Surveyed, scope: Scope
-) -> Iterator[tuple[SurveyedClip | Failure, tuple[Condition, ...]]]:
+) -> Iterator[tuple[Clip | Failure, tuple[Condition, ...]]]:
     """What is shown of an entry, each file once with the conditions that show it."""
     for mark in ("kept", "removed"):
         conditions = tuple(c for c in scope.conditions if c.watermark == mark)
@@ -105,7 +104,7 @@ def _by_file(
             yield shown, conditions
 
 
-def _plan_file(entry: Entry, clip: SurveyedClip | Failure, scope: Scope) -> Plan:
+def _plan_file(entry: Entry, clip: Clip | Failure, scope: Scope) -> Plan:
     length_us = _UNKNOWN_US
     if not isinstance(clip, Failure):
         length_us = to_us(clip.facts.video.duration_s)
@@ -180,9 +179,9 @@ def _plan_pairs(surveyed: Iterable[Surveyed], scope: Scope) -> Plan:
 
 def _shown_together(
     both: tuple[Surveyed, Surveyed], condition: Condition
-) -> tuple[SurveyedClip, SurveyedClip] | None:
+) -> tuple[Clip, Clip] | None:
     first, second = (found.under(condition) for found in both)
-    if not isinstance(first, SurveyedClip) or not isinstance(second, SurveyedClip):
+    if not isinstance(first, Clip) or not isinstance(second, Clip):
         return None
     if condition.audio == "on" and not (first.facts.audio and second.facts.audio):
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Reply
+from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
@@ -31,12 +32,12 @@ from unreel.core.verdict import (
 from unreel.engine.access import Access
 from unreel.evaluate.cast import FITTED, Cast, cast_reviewer
 from unreel.evaluate.recipe import Recipe, check_recipe
-from unreel.evaluate.showing import SurveyedClip, show
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
 from unreel.reviewers.endpoint.budget import Price
+from unreel.reviewers.showing import show
 
 INSTRUMENTS: Final = ("trace", "realism", "reality")
 """Those that ask about one clip."""
@@ -99,7 +100,7 @@ class Opinion:
 class Review:
     """All opinions about one clip, by instrument and then by reviewer as they were named."""
 
-    clip: SurveyedClip
+    clip: Clip
     opinions: tuple[Opinion, ...]
 
     @property
@@ -169,16 +170,16 @@ async def seat(casts: Sequence[Cast]) -> AsyncIterator[tuple[Seat, ...]]:
             await one.reviewer.close()
 
 
-def survey_clip(file: Path, reader: MediaReader) -> SurveyedClip | Failure:
+def survey_clip(file: Path, reader: MediaReader) -> Clip | Failure:
     """The clip at `file`: its bytes hashed, its streams read."""
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    return SurveyedClip(id=clip_id(file), location=str(file), facts=facts)
+    return Clip(id=clip_id(file), location=str(file), facts=facts)
 
 
 async def review_clip(
-    clip: SurveyedClip,
+    clip: Clip,
     seats: Sequence[Seat],
     *,
     inquiry: Inquiry,
@@ -200,7 +201,7 @@ async def review_clip(
 class _Hall:
     """One clip before its reviewers: decoded once for all that want to see the same of it."""
 
-    def __init__(self, clip: SurveyedClip, inquiry: Inquiry, *, reader: MediaReader) -> None:
+    def __init__(self, clip: Clip, inquiry: Inquiry, *, reader: MediaReader) -> None:
         self._clip, self._inquiry, self._reader = clip, inquiry, reader
         self._shown: dict[frozenset[Material], asyncio.Task[Exhibit | Failure]] = {}
 

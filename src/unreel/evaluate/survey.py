@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
+from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
@@ -17,7 +18,6 @@ from unreel.core.names import read_clip_id
 from unreel.core.question import Condition
 from unreel.engine.access import Access, file_mark, local_copy, object_marks
 from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.evaluate.showing import SurveyedClip
 from unreel.media.access import media_reader
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class Surveyed:
     """An entry with what was found at its file, and at that without its watermark if it has one."""
 
     entry: Entry
-    clip: SurveyedClip | Failure
-    cleaned: SurveyedClip | Failure | None = None
+    clip: Clip | Failure
+    cleaned: Clip | Failure | None = None
 
-    def under(self, condition: Condition) -> SurveyedClip | Failure | None:
+    def under(self, condition: Condition) -> Clip | Failure | None:
         """What `condition` shows; None where there is nothing to show, so nothing to measure."""
         return self.clip if condition.watermark == "kept" else self.cleaned
 
@@ -96,7 +96,7 @@ class Survey:
 
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
-    ) -> Iterator[tuple[Entry, SurveyedClip | Failure]]:
+    ) -> Iterator[tuple[Entry, Clip | Failure]]:
         """Each entry with what was found at its file, in order."""
         for found in self.find_files(benchmark, entries, cleaned=False):
             yield found.entry, found.clip
@@ -125,7 +125,7 @@ def _locations(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[str
     return [benchmark.find(entry)] if second is None else [benchmark.find(entry), second]
 
 
-def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> SurveyedClip | Failure:
+def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> Clip | Failure:
     if row is None:
         return Failure(FailureReason.CLIP_CHANGED, "it changed while the benchmark was read")
     if row["failure_reason"] is not None:
@@ -137,4 +137,4 @@ def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> Surv
     except ValidationError:
         return damaged_row("no facts of a clip")
     clip = read_clip_id(row["clip"], source)
-    return SurveyedClip(id=clip, location=location, facts=facts)
+    return Clip(id=clip, location=location, facts=facts)

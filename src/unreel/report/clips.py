@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
-from unreel.core.clip import Generated
+from unreel.core.clip import Clip, Generated
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
-from unreel.evaluate.showing import SurveyedClip
 from unreel.report.figures import decided
 from unreel.report.reading import Entrant, Item, Subject, notes_of
 from unreel.report.shelf import Shelf
@@ -180,7 +179,7 @@ def _clip(subject: Subject, shelf: Shelf) -> dict[str, Any]:
     return told | _shape(subject.clip, shelf)
 
 
-def _shape(clip: SurveyedClip, shelf: Shelf) -> dict[str, Any]:
+def _shape(clip: Clip, shelf: Shelf) -> dict[str, Any]:
     video = clip.facts.video
     steady = not video.variable_rate and video.first_at_s == 0
     return {

@@ -6,10 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+from unreel.core.clip import Clip
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.writing import Folder
-from unreel.evaluate.showing import SurveyedClip
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
 
@@ -42,7 +42,7 @@ class Footage:
 
 
 def prepare_footage(
-    clip: SurveyedClip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
+    clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
 ) -> Footage | Failure:
     """The clip for a page in the folder `out`, into which one above `inline_bytes` is written."""
     facts = clip.facts
@@ -66,9 +66,7 @@ def prepare_footage(
     )
 
 
-def _copy(
-    clip: SurveyedClip, out: Path, *, reader: MediaReader, inline_bytes: int
-) -> Footage | Failure:
+def _copy(clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int) -> Footage | Failure:
     video = clip.facts.video
     form = _form(video, keeps_sound=bool(clip.facts.audio))
     data = reader.normalise(Path(clip.location), form)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.answer import Reply
+from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
@@ -20,7 +21,6 @@ from unreel.core.question import Condition
 from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import Rows, score_run
-from unreel.evaluate.showing import SurveyedClip
 from unreel.evaluate.survey import Survey
 from unreel.evaluate.texts import ExplanationJudges
 from unreel.protocols.protocol import Protocol, Row
@@ -38,7 +38,7 @@ class Subject:
     """A clip of a benchmark, and what was found at its file."""
 
     entry: Entry
-    clip: SurveyedClip | Failure
+    clip: Clip | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from unreel.core.clip import Clip
 from unreel.core.errors import MediaError
 from unreel.core.writing import Folder
 from unreel.engine.access import Access, local_copy
-from unreel.evaluate.showing import SurveyedClip
 
 Media = Literal["link", "copy", "none"]
 FOLDER: Final = "media"
@@ -26,7 +26,7 @@ class Shelf:
     missing: dict[str, str] = field(default_factory=dict)
     """Why a clip is not there, by clip."""
 
-    def take(self, clip: SurveyedClip) -> None:
+    def take(self, clip: Clip) -> None:
         """Put `clip` there, unless it is, and remember where."""
         if clip.id in self.sources or clip.id in self.missing:
             return
@@ -37,7 +37,7 @@ class Shelf:
         else:
             self._put(clip)
 
-    def _put(self, clip: SurveyedClip) -> None:
+    def _put(self, clip: Clip) -> None:
         name = f"{FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
         try:
             with local_copy(clip.location, self.access) as file:

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from unreel.core.answer import Reply
 from unreel.core.box import Box
+from unreel.core.clip import Clip
 from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.review import Opinion
-from unreel.evaluate.showing import SurveyedClip
 from unreel.report.wording import explain_failure, headline, parts, seconds, tone
 
 _STYLES = {
@@ -29,7 +29,7 @@ _RAW_LINES = 12
 _RAW_LETTERS = 800
 
 
-def opinion_block(opinion: Opinion, clip: SurveyedClip) -> RenderableType:
+def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
     """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
     head = Text()
     head.append(plain(opinion.reviewer), Style(bold=True))
@@ -72,7 +72,7 @@ def _raw(opinion: Opinion) -> Iterator[RenderableType]:
         yield _indent(Text(f"| ... {left} more letters: see --json or --out", "dim"), 2)
 
 
-def _timeline(opinion: Opinion, clip: SurveyedClip) -> Iterator[RenderableType]:
+def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     """When, on a line as long as the clip, above the instants of the frames that were shown."""
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):

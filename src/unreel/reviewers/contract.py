@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from unreel.core.answer import Reply
-from unreel.core.clip import ClipId
+from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 
@@ -44,10 +43,8 @@ class WholeClip:
 class Exhibit:
     """One clip as shown. What the reviewer does not want, or the condition forbids, is left out."""
 
-    clip: ClipId
-    location: str
-    """Path or URL of the bytes: for messages and for recorded answers, never sent to a server."""
-    facts: ClipFacts
+    clip: Clip
+    """Its location is for messages and for recorded answers, never sent to a server."""
     frames: tuple[ShownFrame, ...] = ()
     sound_wav: bytes | None = field(default=None, repr=False)
     whole: WholeClip | None = None
@@ -55,7 +52,7 @@ class Exhibit:
     @property
     def shown_size(self) -> tuple[int, int]:
         """Width and height of the frames as shown, or of the clip where no frame is."""
-        shown = self.frames[0] if self.frames else self.facts.video
+        shown = self.frames[0] if self.frames else self.clip.facts.video
         return shown.width, shown.height
 
 

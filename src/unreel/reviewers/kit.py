@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from PIL import Image
 
 from unreel.core.answer import Reply
+from unreel.core.clip import Clip
 from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest, digest_id
@@ -51,9 +52,11 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
     )
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
     return Exhibit(
-        clip=digest_id("sample clip", name),
-        location=f"{name}.mp4",
-        facts=ClipFacts(container="mov", size_bytes=40_000, video=video, audio=(sound,)),
+        clip=Clip(
+            id=digest_id("sample clip", name),
+            location=f"{name}.mp4",
+            facts=ClipFacts(container="mov", size_bytes=40_000, video=video, audio=(sound,)),
+        ),
         frames=frames,
     )
 

@@ -138,7 +138,7 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
 
 def _handles(sheet: Sheet) -> Iterator[str]:
     yield sheet.key
-    clips = "+".join(exhibit.clip for exhibit in sheet.exhibits)
+    clips = "+".join(exhibit.clip.id for exhibit in sheet.exhibits)
     files = "+".join(_file_name(exhibit) for exhibit in sheet.exhibits)
     for shown in (clips, files):
         yield _of_protocol(shown, sheet.instrument.protocol)
@@ -150,7 +150,7 @@ def _of_protocol(clip: str, protocol: str) -> str:
 
 
 def _file_name(exhibit: Exhibit) -> str:
-    return PurePosixPath(exhibit.location).name
+    return PurePosixPath(exhibit.clip.location).name
 
 
 def _mark(handle: str) -> int:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.answer import Reply
-from unreel.core.clip import ClipId
+from unreel.core.clip import Clip, ClipId
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -90,7 +90,8 @@ async def describe(clip: Described, teller: Teller, *, reader: MediaReader) -> S
         ShownFrame(index=f.index, at_s=f.at_s, width=f.width, height=f.height, jpeg=f.data)
         for f in sampled.frames
     )
-    shown = Exhibit(clip=clip.clip, location=str(clip.path), facts=clip.facts, frames=frames)
+    named = Clip(id=clip.clip, location=str(clip.path), facts=clip.facts)
+    shown = Exhibit(clip=named, frames=frames)
     reply = await teller.answer(
         Sheet(
             key=_key(clip.clip, teller.name),

@@ -30,11 +30,11 @@ def build_body(
             parts.append(_text(mark_clip(number)))
         shown = list(_show(exhibit, show=show, times=_times(sheet, family)))
         if not shown:
-            return _cannot(f"no {show.value} of clip {exhibit.clip[:12]} came with the sheet")
+            return _cannot(f"no {show.value} of clip {exhibit.clip.id[:12]} came with the sheet")
         parts += shown
         if condition.audio == "on":
             if exhibit.sound_wav is None:
-                return _cannot(f"clip {exhibit.clip[:12]} has no sound")
+                return _cannot(f"clip {exhibit.clip.id[:12]} has no sound")
             parts.append(_sound(exhibit.sound_wav))
     parts.append(_text(sheet.prompt))
     head = json.dumps(fields)[:-1].encode()

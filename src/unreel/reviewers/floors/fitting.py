@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from unreel.core.answer import Reply
-from unreel.core.clip import Clip, ClipId, Generated
+from unreel.core.clip import ClipId, Generated, Origin
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -31,15 +31,14 @@ LEAST_CREATORS: Final = 2
 class Specimen:
     """A clip with its truth, as a floor learns from it. Clips of one scene share a `group`."""
 
-    clip: Clip
     exhibit: Exhibit
+    origin: Origin
     group: str = ""
 
     @property
     def creator(self) -> str | None:
         """Who made it; `None` for a real clip."""
-        origin = self.clip.origin
-        return origin.creator if isinstance(origin, Generated) else None
+        return self.origin.creator if isinstance(self.origin, Generated) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ class FittedReviewer:
             features = self.extract(exhibit)
             if isinstance(features, Failure):
                 return features
-            model = self.models[self.held_out.get(exhibit.clip, "")]
+            model = self.models[self.held_out.get(exhibit.clip.id, "")]
             beliefs.append(model.p_generated(features))
         return phrase(sheet, beliefs)
 
@@ -164,7 +163,7 @@ def _learn(specimen: Specimen, extract: Extract, *, seed: int) -> _Learned | Non
     if isinstance(features, Failure):
         return None
     creator = specimen.creator
-    clip = specimen.clip.id
+    clip = specimen.exhibit.clip.id
     group = specimen.group or clip
     fold = int(digest("fold", str(seed), group), 16) % N_FOLDS
     part = f"real {fold}" if creator is None else f"creator {creator}"

@@ -19,7 +19,7 @@ def stream_features(facts: ClipFacts) -> Features:
 
 
 def _extract(exhibit: Exhibit) -> Features:
-    return stream_features(exhibit.facts)
+    return stream_features(exhibit.clip.facts)
 
 
 def _picture(facts: ClipFacts) -> Iterator[tuple[str, float]]:

@@ -1,11 +1,9 @@
 """What a reviewer is shown of a clip under a condition."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.core.clip import ClipId
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader
@@ -16,17 +14,8 @@ from unreel.reviewers.contract import Exhibit, Material, ShownFrame, WholeClip
 _MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyedClip:
-    """A clip whose bytes were hashed and whose streams were read."""
-
-    id: ClipId
-    location: str
-    facts: ClipFacts
-
-
 def show(
-    clip: SurveyedClip,
+    clip: Clip,
     file: Path,
     *,
     reader: MediaReader,
@@ -58,9 +47,7 @@ def show(
         container = clip.facts.container
         whole = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
     return Exhibit(
-        clip=clip.id,
-        location=clip.location,
-        facts=clip.facts,
+        clip=clip,
         frames=frames,
         sound_wav=sound_wav,
         whole=whole,
