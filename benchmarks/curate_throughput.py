@@ -274,9 +274,9 @@ def _scan_stage() -> Any:
 
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
+    from unreel.curate.findings import FINDINGS
     from unreel.engine.place import Place
     from unreel.engine.run import run
-    from unreel.engine.schema import FINDINGS
     from unreel.engine.stage import Resources
     from unreel.engine.table import Table
 

@@ -19,7 +19,7 @@ from unreel.media.synthesise import ClipRecipe, synthesise
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
     progress = Progress(
-        done=90, failures=Counter({"rate-limited": 8, "refused": 2}), cost_usd=1.2345
+        done=90, failures=Counter({"rate-limited": 8, "refused": 2}), totals={"cost_usd": 1.2345}
     )
     line = describe("answers", progress, due=400, seconds=20)
     assert line == (
@@ -50,7 +50,7 @@ def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixtur
         meter.expect("answers", 100)
         for second in range(1, 26):
             now_s[0] = float(second)
-            meter.step("answers", Progress(done=second, cost_usd=second / 100))
+            meter.step("answers", Progress(done=second, totals={"cost_usd": second / 100}))
     told = capsys.readouterr()
     assert told.out == ""
     assert [line.partition(" of ")[0] for line in told.err.splitlines()] == [

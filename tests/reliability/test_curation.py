@@ -9,8 +9,8 @@ import pytest
 
 from reliability.disk import fill
 from reliability.trial import Trial, wait_until
+from unreel.curate.findings import FINDINGS
 from unreel.engine.place import Place
-from unreel.engine.schema import FINDINGS
 from unreel.engine.table import Table
 
 RECIPE = """

@@ -251,7 +251,12 @@ def test_recorded_answers_go_by_question_then_by_clip_then_by_name(
     pair = make_sheet(7, protocol="preference", n_clips=2)
     rows: list[dict[str, object]] = [
         {"question": sheets[0].key, "text": "by key", "latency_us": 5},
-        {"clip": sheets[1].exhibits[0].clip.id, "text": "id", "input_tokens": 1, "output_tokens": 2},
+        {
+            "clip": sheets[1].exhibits[0].clip.id,
+            "text": "id",
+            "input_tokens": 1,
+            "output_tokens": 2,
+        },
         {"clip": "2-0.mp4", "text": "by name"},
         {"clip": "3-0.mp4", "failure": "refused", "detail": "no"},
         {"clip": "7-0.mp4+7-1.mp4", "text": "2"},

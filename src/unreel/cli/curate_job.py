@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.cli.contacts import tell_contacts
+from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
 from unreel.cli.stopping import goes_on
@@ -16,7 +17,7 @@ from unreel.curate.job import Curation, State, curate, plan_steps
 from unreel.curate.recipe import Recipe, check_recipe, read_recipe
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
-from unreel.evaluate.whereabouts import find_place, local_folder, open_access
+from unreel.engine.whereabouts import find_place, local_folder, open_access
 from unreel.media.access import require_protection
 
 
@@ -44,6 +45,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
 
 def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
     folder = out or f"curations/{plain_name(recipe.name)}"
+    share_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
     access = open_access(settings, trusted=trusted)

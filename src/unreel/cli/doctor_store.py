@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from unreel.engine.place import require_conditional_puts
-from unreel.evaluate.whereabouts import find_place
+from unreel.engine.whereabouts import find_place
 
 
 def try_place(named: str, storage: Mapping[str, str]) -> None:

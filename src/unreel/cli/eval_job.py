@@ -7,6 +7,7 @@ from typing import Any
 from unreel.cli.columns import read_mapping
 from unreel.cli.condition import read_conditions
 from unreel.cli.contacts import tell_contacts
+from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
@@ -14,10 +15,10 @@ from unreel.cli.stopping import goes_on
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.engine.run import ALL_FAILURES
+from unreel.engine.whereabouts import find_place, local_folder, open_access
 from unreel.evaluate.job import Outcome, Run, evaluate
 from unreel.evaluate.recipe import resolve_recipe
 from unreel.evaluate.scoring import score_run
-from unreel.evaluate.whereabouts import find_place, local_folder, open_access
 from unreel.media.access import require_protection
 
 
@@ -40,6 +41,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = read_mapping(mapping) or None
     resolved = resolve_recipe(recipe, flags)
+    share_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
     tell_contacts([resolved.model], settings)

@@ -5,7 +5,7 @@ from pathlib import Path
 from unreel.cli.output import print_json, say
 from unreel.core.settings import read_settings
 from unreel.evaluate.export import RunFormat, write_run
-from unreel.evaluate.whereabouts import open_named_run
+from unreel.evaluate.finding import open_named_run
 from unreel.protocols.protocol import Mode
 
 

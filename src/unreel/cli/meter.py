@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PIPE_PAUSE_S: Final = 10.0
 """Off a terminal, lines come no closer than this: a log is read later."""
+COST: Final = "cost_usd"
+"""The total of a run that is money."""
 _CAUSES: Final = 3
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
@@ -74,8 +76,7 @@ class Meter:
         if part != self._part:
             self._part, self._due = part, None
         self._n_of_part[part] = progress.done + progress.failed
-        if progress.cost_usd is not None:
-            self.cost_usd = progress.cost_usd
+        self.cost_usd = progress.totals.get(COST, self.cost_usd)
         now_s = self._clock()
         line = describe(part, progress, due=self._due, seconds=now_s - self._began_s)
         if self._live is not None:
@@ -94,8 +95,8 @@ def describe(part: str, progress: "Progress", *, due: int | None, seconds: float
     told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}"), f"{rate:.1f}/s"]
     if due is not None and rate > 0 and due > n:
         told.append(f"{spell_time((due - n) / rate)} left")
-    if progress.cost_usd is not None:
-        told.append(spell_cost(progress.cost_usd))
+    if COST in progress.totals:
+        told.append(spell_cost(progress.totals[COST]))
     if progress.failed:
         causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
         told.append(f"{progress.failed:,} failed ({', '.join(causes)})")

@@ -42,7 +42,7 @@ def report(
     from any web server. Nobody is asked.
     """
     write_report = Lazy("unreel.report.site:write_report", "report").load()
-    open_named_run = Lazy("unreel.evaluate.whereabouts:open_named_run", "report").load()
+    open_named_run = Lazy("unreel.evaluate.finding:open_named_run", "report").load()
     settings = read_settings()
     opened = [open_named_run(run, settings) for run in runs]
     written = write_report(opened, out, media=media, judge=judge)

@@ -11,7 +11,7 @@ from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_settings
 
-_WHERE: Final = "unreel.evaluate.whereabouts"
+_FIND: Final = "unreel.evaluate.finding"
 _JOB: Final = "unreel.cli.runs_job"
 
 
@@ -49,7 +49,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     if "://" not in folder and not Path(folder).is_dir():
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
         raise UnreadableSourceError(folder, "no such folder", remedy)
-    find_runs = Lazy(f"{_WHERE}:find_runs", "eval").load()
+    find_runs = Lazy(f"{_FIND}:find_runs", "eval").load()
     settings = read_settings()
     rows = [_row(name, settings) for name in find_runs(folder, settings)]
     unreadable = [row for row in rows if row["problem"]]
@@ -68,7 +68,7 @@ def _row(name: str, settings: Settings) -> dict[str, object]:
     row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
     row |= {"answered": "?", "failed": "?", "problem": ""}
     try:
-        run = Lazy(f"{_WHERE}:open_named_run", "eval").load()(name, settings)
+        run = Lazy(f"{_FIND}:open_named_run", "eval").load()(name, settings)
         row |= {
             "reviewer": run.reviewer_name(),
             "instrument": str(run.scope.instrument),

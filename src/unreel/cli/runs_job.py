@@ -4,11 +4,12 @@ from typing import Final
 
 from unreel.cli.output import print_json, print_table, say
 from unreel.core.settings import Settings, read_settings, read_storage
+from unreel.curate.findings import STEPS
 from unreel.engine.examine import Examiner
 from unreel.engine.lock import Holder
-from unreel.evaluate.checking import TAKE_AGAIN, RunCheck, TableCheck, check_run
-from unreel.evaluate.repairing import SET_ASIDE, Kept, Repair, repair_run
-from unreel.evaluate.whereabouts import find_place, local_folder
+from unreel.engine.whereabouts import find_place, local_folder
+from unreel.evaluate.checking import TAKE_AGAIN, Kept, RunCheck, TableCheck, check_run
+from unreel.evaluate.repairing import SET_ASIDE, Repair, repair_run
 
 _COLUMNS: Final = ("part", "looked_at", "found")
 
@@ -17,7 +18,7 @@ def tell_check(run: str, *, as_json: bool) -> int:
     """Print whether the run is whole; the status of the command."""
     kept = _kept(run, read_settings())
     with Examiner() as examiner:
-        check = check_run(kept.place, kept.ledgers, examiner)
+        check = check_run(kept, examiner)
     if as_json:
         print_json({"whole": check.is_whole, **_document(check)})
     else:
@@ -47,7 +48,7 @@ def tell_repair(run: str, out: str | None, *, as_json: bool) -> int:
 
 def _kept(named: str, settings: Settings) -> Kept:
     place = find_place(named, read_storage(settings))
-    return Kept(place=place, ledgers=local_folder(place, settings))
+    return Kept(place=place, ledgers=local_folder(place, settings), steps=STEPS)
 
 
 def _document(check: RunCheck) -> dict[str, object]:

@@ -8,11 +8,11 @@ from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
+from unreel.evaluate.finding import open_named_run
 from unreel.evaluate.judge import Judging
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.similarity import MiniLmEncoder
 from unreel.evaluate.texts import ExplanationJudges, ReasonSimilarity, build_judge
-from unreel.evaluate.whereabouts import open_named_run
 from unreel.protocols.protocol import Mode
 
 

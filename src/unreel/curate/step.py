@@ -18,12 +18,12 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
+from unreel.curate.findings import FINDINGS
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.committer import CommitPace, Progress
 from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
-from unreel.engine.schema import FINDINGS
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.engine.table import Table
 from unreel.media.access import media_reader

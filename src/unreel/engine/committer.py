@@ -28,14 +28,18 @@ class CommitPace:
     seconds: float = 2.0
 
 
+AddUp = Callable[[Sequence[Row], dict[str, float]], None]
+"""Adds what a job counts of committed rows to its totals."""
+
+
 @dataclass(slots=True)
 class Progress:
     """What has been committed so far in this run."""
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    cost_usd: float | None = None
-    """What the rows cost; `None` as long as none of them tells, which is not 0."""
+    totals: dict[str, float] = field(default_factory=dict)
+    """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
 
     @property
     def failed(self) -> int:
@@ -49,6 +53,7 @@ class Committer:
     Args:
         table: Where the rows go. Rows whose `attempt` is above 1 replace, the others are added.
         pace: When to commit.
+        add_up: Adds what the job counts of new rows to the totals.
         on_commit: Told the keys of each commit, and the progress, after readers can see them.
         observe: Told the steps of the table's writer, from the committing thread.
     """
@@ -59,10 +64,11 @@ class Committer:
         *,
         pace: CommitPace,
         on_commit: Callable[[Sequence[str], Progress], None],
+        add_up: AddUp = lambda _rows, _totals: None,
         observe: Callable[[str, int], None] = lambda _step, _rows: None,
     ) -> None:
         self._table, self._pace = table, pace
-        self._on_commit, self._observe = on_commit, observe
+        self._on_commit, self._add_up, self._observe = on_commit, add_up, observe
         self.progress = Progress()
         self._buffer: list[Row] = []
         self._oldest_s = 0.0
@@ -170,7 +176,5 @@ class Committer:
         reasons = [row["failure_reason"] for row in rows if row.get("failure_reason")]
         self.progress.failures.update(reasons)
         self.progress.done += len(rows) - len(reasons)
-        costs = [row["cost_usd"] for row in rows if row.get("cost_usd") is not None]
-        if costs:
-            self.progress.cost_usd = (self.progress.cost_usd or 0.0) + sum(costs)
+        self._add_up(rows, self.progress.totals)
         self._on_commit([row["key"] for row in rows], self.progress)

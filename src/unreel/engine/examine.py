@@ -6,6 +6,7 @@ cannot be), so files are read in a child, one at a time, and the one that ends i
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -25,20 +26,37 @@ from unreel.core.errors import UnreelError, words_of
 from unreel.core.failure import FailureReason
 from unreel.engine import seal
 from unreel.engine.keys import mark_of
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.table import Table
 
 CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"
+WRONG_KEY: Final = "a key that does not follow from its question"
+WRONG_CLIP: Final = "a clip id that is no hash"
 UNKNOWN_REASON: Final = "a failure whose reason nobody knows"
 _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
 """Lance names a manifest by how far its version is from this, so that the latest is listed first."""
 _BATCH: Final = 1_024
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 _REASONS: Final = frozenset(reason.value for reason in FailureReason)
 
 Judge = Callable[[Row], str | None]
 """What is wrong with a stored row of some kind, in words that can be counted; it must pickle."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """What a table must look like, and what judges its rows."""
+
+    schema: TableSchema
+    judge: Judge
+
+
+def is_hash(text: str) -> bool:
+    """Whether `text` may be an id or a key: SHA-256 in lower-case hexadecimal digits."""
+    return _HASH.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

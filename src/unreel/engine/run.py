@@ -14,7 +14,7 @@ from unreel.core.registry import Lazy, Registry
 from unreel.engine.stage import Row, Stage
 
 if TYPE_CHECKING:
-    from unreel.engine.committer import CommitPace, Progress
+    from unreel.engine.committer import AddUp, CommitPace, Progress
     from unreel.engine.runner import Runner
     from unreel.engine.table import Table
 
@@ -70,6 +70,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     pace: "CommitPace | None" = None,
     retry_failed: Collection[str] = (),
     ledger: Path | None = None,
+    add_up: "AddUp" = lambda _rows, _totals: None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> Summary:
@@ -87,6 +88,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         retry_failed: Ask rows again that failed for one of these reasons, and replace them;
             `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; beside the table by default, needed for a remote one.
+        add_up: Adds what the job counts of committed rows to `Progress.totals`.
         on_progress: Called after each commit, from another thread, with the counts so far.
         observe: Called at the named steps of a commit: for tests that kill a run.
 
@@ -104,7 +106,11 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
 
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
-        table, pace=pace or _PACE.load()(), on_commit=committed, observe=observe
+        table,
+        pace=pace or _PACE.load()(),
+        add_up=add_up,
+        on_commit=committed,
+        observe=observe,
     )
     with committer as sink:
         runner.run(iter(stream), stages, sink=sink, ledger=book)

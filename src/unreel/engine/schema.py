@@ -177,16 +177,3 @@ def _spell(text: str) -> str:
 def _fits(known: Any, stored: Any) -> bool:
     """Whether `stored` holds what `known` does, and no nulls where it must have none."""
     return bool(stored.type == known.type) and (known.nullable or not stored.nullable)
-
-
-FINDINGS: Final = TableSchema(
-    name="findings",
-    version=1,
-    columns={
-        "name": "string",
-        "location": "string",
-        "clip": "string",
-        "found": "string",
-    },
-)
-"""One row for what a step of a job found out about a clip; `found` is JSON."""

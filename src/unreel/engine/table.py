@@ -6,9 +6,6 @@ it was. Keeping all tries and letting the latest win was the alternative; it wou
 everyone who opens the table without unreel.
 """
 
-import contextlib
-import ctypes
-import functools
 import re
 import time
 from collections import Counter
@@ -52,9 +49,6 @@ _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
 """Lance's words, in a `ValueError`, for a data set that does not exist; all else is about one that may."""
-
-_M_ARENA_MAX: Final = -8
-"""From glibc's malloc.h."""
 
 _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 """What a commit leaves; a transaction without them belongs to one that never came to pass."""
@@ -189,7 +183,6 @@ class Table:
         Raises:
             UnreadableSourceError: There is no table, or it is damaged.
         """
-        _share_heaps()
         self.place.require_plain()
         try:
             dataset = lance.dataset(
@@ -370,13 +363,3 @@ class TableWriter:
                 pa.schema([field.with_nullable(nullable=True) for field in missing])
             )
         return dataset
-
-
-@functools.cache
-def _share_heaps() -> None:
-    """Let threads share two heaps: glibc gives each its own, which keeps the most it ever held.
-
-    Lance has many threads; with their heaps apart, 100,000 questions took 20 MB more.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -44,6 +44,13 @@ def answer_row(planned: Planned, reviewer: str) -> Row:
         "_locations": [clip.location for clip in planned.clips],
         "_facts": [FACTS.dump_json(clip.facts).decode() for clip in planned.clips],
     }
+
+
+def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
+    """Add what answers cost to the total; rows that do not tell add nothing."""
+    for row in rows:
+        if row.get("cost_usd") is not None:
+            totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
 
 
 class ReviewStage(Stage):

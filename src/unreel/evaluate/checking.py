@@ -8,13 +8,12 @@ from typing import Final
 from obstore.exceptions import BaseError
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.engine.examine import LATER, Examination, Examiner, Judge, examine
+from unreel.engine.examine import LATER, Examination, Examiner, TableRule, examine
 from unreel.engine.lock import Holder, find_holder
 from unreel.engine.place import Place
-from unreel.engine.schema import FINDINGS, TableSchema
 from unreel.engine.start_log import SIGNS
 from unreel.engine.table import Table
-from unreel.evaluate.faults import answer_fault, clip_fault, finding_fault
+from unreel.evaluate.faults import answer_fault, clip_fault
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.tables import ANSWERS, CLIPS
 
@@ -111,26 +110,45 @@ class RunCheck:
         return later or any(table.is_later for table in self.tables)
 
 
-def check_run(place: Place, ledgers: Path, examiner: Examiner) -> RunCheck:
-    """Look at everything in the run at `place`, or in a curation's; nothing is changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where a run or a curation lies, and its ledgers on this machine."""
+
+    place: Place
+    ledgers: Path
+    steps: TableRule
+    """For tables that are none of a run: the steps of a curation."""
+
+    def rule(self, name: str) -> TableRule:
+        """What holds for the table of that name."""
+        return _RULES.get(name, self.steps)
+
+    def open(self, name: str) -> Table:
+        """The table of that name."""
+        return Table(self.place / name, self.rule(name).schema)
+
+
+def check_run(run: Kept, examiner: Examiner) -> RunCheck:
+    """Look at everything in a run or a curation; nothing is changed.
 
     Raises:
         InvalidSettingError: There is neither.
         UnreadableSourceError: Its store cannot be reached.
     """
-    return sum_up(place, ledgers, examine_tables(place, examiner))
+    return sum_up(run, examine_tables(run, examiner))
 
 
-def examine_tables(place: Place, examiner: Examiner) -> dict[str, Examination]:
-    """Every table at `place`, read in full, by its path below it."""
+def examine_tables(run: Kept, examiner: Examiner) -> dict[str, Examination]:
+    """Every table of the run, read in full, by its path below it."""
     return {
-        name: examine(open_table(place, name), examiner, judge_of(name))
-        for name in find_tables(place)
+        name: examine(run.open(name), examiner, run.rule(name).judge)
+        for name in find_tables(run.place)
     }
 
 
-def sum_up(place: Place, ledgers: Path, tables: Mapping[str, Examination]) -> RunCheck:
+def sum_up(run: Kept, tables: Mapping[str, Examination]) -> RunCheck:
     """What the tables of the run, its recipe and its ledgers say together."""
+    place = run.place
     recipe = check_recipe_file(place)
     if recipe is None and _ANSWERS in tables:
         recipe = RecipeCheck(problem="is lost")
@@ -142,7 +160,7 @@ def sum_up(place: Place, ledgers: Path, tables: Mapping[str, Examination]) -> Ru
         run=place.uri,
         recipe=recipe,
         tables=tuple(check_table(found, name) for name, found in tables.items()),
-        ledgers=tuple(check_ledger(file) for file in find_ledgers(ledgers)),
+        ledgers=tuple(check_ledger(file) for file in find_ledgers(run.ledgers)),
     )
 
 
@@ -162,20 +180,9 @@ def find_tables(place: Place) -> list[str]:
     return sorted(name for name in listed if name.endswith(".lance"))
 
 
-def open_table(place: Place, name: str) -> Table:
-    """The table of that name in a run or a curation."""
-    kind, _ = _KINDS.get(name, (FINDINGS, finding_fault))
-    return Table(place / name, kind)
-
-
 def is_curation(tables: Collection[str]) -> bool:
     """Whether tables of these names belong to a curation, not to a run."""
-    return not set(tables) <= set(_KINDS)
-
-
-def judge_of(name: str) -> Judge:
-    """What judges the rows of the table of that name."""
-    return _KINDS.get(name, (FINDINGS, finding_fault))[1]
+    return not set(tables) <= set(_RULES)
 
 
 def check_table(found: Examination, name: str) -> TableCheck:
@@ -238,7 +245,7 @@ def _is_line(line: bytes, *, rulings: bool) -> bool:
     return not line.strip() or (line.startswith(b"{") and line.endswith(b"}\n"))
 
 
-_KINDS: Final[Mapping[str, tuple[TableSchema, Judge]]] = {
-    _ANSWERS: (ANSWERS, answer_fault),
-    "clips.lance": (CLIPS, clip_fault),
+_RULES: Final[Mapping[str, TableRule]] = {
+    _ANSWERS: TableRule(ANSWERS, answer_fault),
+    "clips.lance": TableRule(CLIPS, clip_fault),
 }

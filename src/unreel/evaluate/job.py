@@ -24,7 +24,7 @@ from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.engine.trouble import stores_told
-from unreel.evaluate.asking import ReviewStage, answer_row
+from unreel.evaluate.asking import ReviewStage, add_costs, answer_row
 from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
 from unreel.evaluate.counting import count_due
 from unreel.evaluate.questions import (
@@ -154,6 +154,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             retry_failed=retry,
             ledger=_ledger(run, part),
             pace=pace,
+            add_up=add_costs,
             on_progress=lambda progress: on_step(part, progress),
             observe=lambda step, n_rows: observe(f"{part}-{step}", n_rows),
         )

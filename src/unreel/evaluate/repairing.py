@@ -19,27 +19,18 @@ from unreel.engine.start_log import StartLog
 from unreel.evaluate.checking import (
     RULINGS,
     TAKE_AGAIN,
+    Kept,
     RunCheck,
     check_recipe_file,
     examine_tables,
     find_ledgers,
     find_tables,
-    judge_of,
-    open_table,
     sum_up,
 )
 from unreel.evaluate.job import DRIVER
 from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 SET_ASIDE: Final = "set-aside.jsonl"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Where a run lies, and its ledgers on this machine."""
-
-    place: Place
-    ledgers: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +55,14 @@ def repair_run(run: Kept, out: Kept, examiner: Examiner) -> Repair | RunCheck:
     with ExitStack() as held:
         if find_tables(run.place):
             held.enter_context(writer_lock(run.place / DRIVER))
-        found = examine_tables(run.place, examiner)
-        check = sum_up(run.place, run.ledgers, found)
+        found = examine_tables(run, examiner)
+        check = sum_up(run, found)
         _require_ours(check)
         if check.is_whole:
             return check
         _require_empty(out.place)
         require_conditional_puts(out.place)
-        tables = _salvage_all(found, out.place, examiner)
+        tables = _salvage_all(found, out, examiner)
         _copy_ledgers(run.ledgers, out.ledgers)
         _copy_recipe(run.place, out.place)
     return Repair(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
@@ -89,15 +80,15 @@ def _require_ours(check: RunCheck) -> None:
 
 
 def _salvage_all(
-    found: Mapping[str, Examination], out: Place, examiner: Examiner
+    found: Mapping[str, Examination], out: Kept, examiner: Examiner
 ) -> dict[str, Salvage]:
-    with _set_aside(out) as file:
+    with _set_aside(out.place) as file:
         return {
             name.removesuffix(".lance"): salvage(
                 examination,
-                open_table(out, name),
+                out.open(name),
                 examiner=examiner,
-                judge=judge_of(name),
+                judge=out.rule(name).judge,
                 set_aside=_teller(file, name),
             )
             for name, examination in found.items()

@@ -1,0 +1,29 @@
+"""The tables of a curation: what a step found out about each clip."""
+
+from typing import Final
+
+from unreel.engine.examine import WRONG_CLIP, WRONG_KEY, TableRule, is_hash
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row
+
+FINDINGS: Final = TableSchema(
+    name="findings",
+    version=1,
+    columns={
+        "name": "string",
+        "location": "string",
+        "clip": "string",
+        "found": "string",
+    },
+)
+"""One row for what a step of a job found out about a clip; `found` is JSON."""
+
+
+def finding_fault(row: Row) -> str | None:
+    """What is wrong with a finding of a curation; what it was asked with is not in its row."""
+    if not is_hash(row["key"]):
+        return WRONG_KEY
+    return None if not row["clip"] or is_hash(row["clip"]) else WRONG_CLIP
+
+
+STEPS: Final = TableRule(FINDINGS, finding_fault)

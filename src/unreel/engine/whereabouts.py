@@ -1,0 +1,49 @@
+"""Where jobs keep their tables: a folder of this machine, or a prefix of an object store."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from unicodedata import category
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.identity import digest
+from unreel.core.settings import Settings, read_storage
+from unreel.engine.access import Access
+from unreel.engine.place import Place
+
+S3: Final = "s3://"
+
+
+def find_place(text: str, storage: Mapping[str, str]) -> Place:
+    """The place that a person named: a folder, or `s3://bucket/prefix`."""
+    if "://" not in text:
+        _require_writable_name(text)
+        return Place(text)
+    bucket = text.removeprefix(S3).partition("/")[0]
+    if not text.startswith(S3) or not bucket:
+        setting, problem = "run", f"cannot use {text!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
+    return Place(text.rstrip("/"), storage)
+
+
+def _require_writable_name(text: str) -> None:
+    """Refuse a folder that tables cannot be opened in, because of how it is called."""
+    if any(category(one) in {"Cc", "Cs"} for one in str(Path(text).absolute())):
+        setting, problem = "run", f"cannot use the folder {text!a}"
+        remedy = "Name one without control characters, in UTF-8"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def local_folder(place: Place, settings: Settings) -> Path:
+    """The folder of this machine for what a run must not keep in a store, such as its ledgers.
+
+    The same place gives the same folder each time, so that the next try finds them again.
+    """
+    if place.is_local:
+        return place.path
+    return settings.state_folder / "runs" / digest("place", place.uri)[:16]
+
+
+def open_access(settings: Settings, *, trusted: bool = False) -> Access:
+    """How clips are opened, in the store that the environment names too."""
+    return Access(settings=settings, trusted=trusted, storage=read_storage(settings))
