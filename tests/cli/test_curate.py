@@ -81,7 +81,7 @@ def test_a_flag_changes_the_recipe_and_a_wrong_one_is_refused(run, recipe) -> No
     assert json.loads(done.stdout)["frozen"]["clips"] == {"train": 4, "val": 0, "test": 0}
     wrong = run("curate", "run", recipe, "--set", "freeze.share=3")
     assert wrong.returncode == 2
-    assert "Known here: version, shares" in wrong.stderr
+    assert "Known: version, shares" in wrong.stderr
 
 
 def test_a_difference_is_data_on_stdout(run, recipe, tmp_path) -> None:

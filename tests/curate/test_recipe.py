@@ -35,10 +35,23 @@ def test_one_source_or_several() -> None:
 @pytest.mark.parametrize(
     ("values", "setting", "remedy"),
     [
-        ({"sources": []}, "sources", "name, seed, source"),
-        ({"split": {"treshold": 0.4}}, "split.treshold", "threshold, shortest_s"),
-        ({"source": SOURCE | {"lable": "real"}}, "source", "label"),
-        ({"split": {"threshold": 2}}, "split.threshold", "threshold"),
+        ({"sources": []}, "sources", "Did you mean 'source'? Known: name, seed, source"),
+        (
+            {"describe": {}},
+            "describe.model",
+            "Write describe.model = ... in the recipe, or type --set",
+        ),
+        (
+            {"split": {"treshold": 0.4}},
+            "split.treshold",
+            "Did you mean 'threshold'? Known: detector, threshold, shortest_s",
+        ),
+        (
+            {"source": SOURCE | {"lable": "real"}},
+            "source.0.lable",
+            "Did you mean 'label'? Known: path, name",
+        ),
+        ({"split": {"threshold": 2}}, "split.threshold", "a value that it takes"),
     ],
 )
 def test_what_is_unknown_or_impossible_is_named(values, setting, remedy) -> None:

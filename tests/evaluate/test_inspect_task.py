@@ -23,7 +23,7 @@ from inspect_ai.model import (
     get_model,
 )
 
-from unreel.benchmarks.export.item import Item, Recipe
+from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.benchmarks.opening import open_benchmark
@@ -93,7 +93,7 @@ def samples_of(log: EvalLog) -> list[EvalSample]:
     return sorted(log.samples, key=lambda sample: CLIPS.index(str(sample.id).partition(" | ")[0]))
 
 
-def items(bench: Path, recipe: Recipe) -> Iterator[Item]:
+def items(bench: Path, recipe: ExportRecipe) -> Iterator[Item]:
     questions = ask_about(open_benchmark(bench), recipe, reader=MediaReader(run_trusted))
     return (question for question in questions if isinstance(question, Item))
 
@@ -116,7 +116,7 @@ def test_frames_and_the_exact_prompt_are_shown(bench: Path, tmp_path: Path) -> N
 def test_the_figures_are_those_of_our_scorer(bench: Path, tmp_path: Path) -> None:
     replies = ["<answer>1</answer>", "<answer>0</answer>", "<answer>0</answer>", "Real, I think."]
     log = ask(bench, answering(*replies), tmp_path)
-    recipe = Recipe(name="review", protocol="reality")
+    recipe = ExportRecipe(name="review", protocol="reality")
     ours = list_figures(score_replies(recipe, zip(items(bench, recipe), replies, strict=True)))
     assert figures_of(log) == pytest.approx(ours)
     assert ours["real-accuracy"] == 50

@@ -14,7 +14,7 @@ from unreel.cli.stopping import goes_on
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.curate.job import Curation, State, curate, plan_steps
-from unreel.curate.recipe import Recipe, check_recipe, read_recipe
+from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.engine.whereabouts import find_place, local_folder, open_access
@@ -43,7 +43,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def _bench(recipe: Recipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
+def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
     folder = out or f"curations/{plain_name(recipe.name)}"
     share_heaps()
     settings = read_settings()
@@ -85,7 +85,7 @@ def _work(curation: Curation, *, until: str | None) -> State:
         return curate(replace(curation, bench=bench), until=until)
 
 
-def _asked_models(recipe: Recipe, until: str | None) -> list[str]:
+def _asked_models(recipe: CurateRecipe, until: str | None) -> list[str]:
     planned = plan_steps(recipe)
     taken = planned[: planned.index(until) + 1] if until in planned else planned
     return [recipe.describe.model] if recipe.describe and "describe" in taken else []

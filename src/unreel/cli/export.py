@@ -122,7 +122,7 @@ def _export_kit(
     mapping: tuple[str, ...],
     trusted: bool,
 ) -> "Exported":
-    from unreel.benchmarks.export.item import Recipe
+    from unreel.benchmarks.export.item import ExportRecipe
     from unreel.benchmarks.opening import open_benchmark
     from unreel.media.access import media_reader
 
@@ -135,7 +135,7 @@ def _export_kit(
     if settings.get("sampling") == _WHOLE:
         settings["sampling"] = None
     name = settings.pop("name", None) or _task_name(source, settings["protocol"])
-    recipe = Recipe(name=name, **settings)
+    recipe = ExportRecipe(name=name, **settings)
     benchmark = open_benchmark(Path(source), layout, mapping=read_mapping(mapping) or None)
     with media_reader(read_settings(), trusted=trusted) as reader:
         exported: Exported = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)

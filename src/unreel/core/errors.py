@@ -41,6 +41,13 @@ _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
+def known_names(name: str, known: Sequence[str]) -> str:
+    """What to write for a `name` that is none of the `known` ones: the nearest of them, and all."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{hint}Known: {', '.join(known)}"
+
+
 class UnreelError(Exception):
     """The root: catch it to catch all that unreel raises on purpose."""
 
@@ -72,9 +79,7 @@ class UnknownNameError(UnreelError, LookupError):
         self.known = known
 
     def __str__(self) -> str:
-        close = difflib.get_close_matches(self.name, self.known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        return f"no {self.kind} is named {self.name!r}.{hint} Known: {', '.join(self.known)}"
+        return f"no {self.kind} is named {self.name!r}. {known_names(self.name, self.known)}"
 
 
 class MissingExtraError(UnreelError, ImportError):

@@ -14,7 +14,7 @@ from unreel.core.writing import PART
 from unreel.curate.card import Card, write_card
 from unreel.curate.manifest import METADATA, manifest_row, media_name, picture_name, write_manifest
 from unreel.curate.piece import LeftOut, MadeFile, Piece
-from unreel.curate.recipe import SPLITS, FreezeSection, Recipe
+from unreel.curate.recipe import SPLITS, CurateRecipe, FreezeSection
 from unreel.curate.splits import Member, assign_splits
 from unreel.curate.step import StepName, Subject, Workbench
 from unreel.engine.access import Access, local_copy
@@ -54,7 +54,7 @@ class Frozen:
     """SHA-256 of its checksums: equal for equal benchmarks."""
 
 
-def draw_splits(bench: Workbench, pieces: Sequence[Piece], recipe: Recipe) -> dict[str, str]:
+def draw_splits(bench: Workbench, pieces: Sequence[Piece], recipe: CurateRecipe) -> dict[str, str]:
     """The split of each piece, by the id of its clip."""
     section = recipe.freeze or FreezeSection()
     step = StepName(
@@ -88,7 +88,7 @@ def freeze(
     bench: Workbench,
     pieces: Sequence[Piece],
     *,
-    recipe: Recipe,
+    recipe: CurateRecipe,
     left_out: Sequence[LeftOut],
     audit: Verdict,
 ) -> Frozen:
@@ -134,7 +134,7 @@ def freeze(
     )
 
 
-def published_recipe(recipe: Recipe) -> dict[str, Any]:
+def published_recipe(recipe: CurateRecipe) -> dict[str, Any]:
     """The recipe as the benchmark tells it: of a path that only this machine has, the last name."""
     told: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in told["source"]:

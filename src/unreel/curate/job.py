@@ -15,9 +15,9 @@ from unreel.curate.ingest.sources import Surroundings, list_sources, store_of
 from unreel.curate.piece import CONTRADICTION, REJECTED, LeftOut, Piece, Sifted
 from unreel.curate.recipe import (
     AuditSection,
+    CurateRecipe,
     DuplicatesSection,
     InjectSection,
-    Recipe,
     ScreenSection,
     SplitSection,
     WatermarkSection,
@@ -48,7 +48,7 @@ NOT_AUDITED: Final = Verdict(
 class Curation:
     """What is to be made, from where, and the bench to make it on."""
 
-    recipe: Recipe
+    recipe: CurateRecipe
     root: Path
     """Relative paths of the recipe start here."""
     bench: Workbench
@@ -117,7 +117,7 @@ def _reaching_its_own(curation: Curation) -> Access:
     return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
-def plan_steps(recipe: Recipe) -> list[str]:
+def plan_steps(recipe: CurateRecipe) -> list[str]:
     """The steps that `recipe` takes, in order."""
     asked = {name for name in STEPS if getattr(recipe, name, None) is not None}
     implied = {"ingest"}

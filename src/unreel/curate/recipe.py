@@ -9,13 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from unreel.benchmarks.columns import KNOWN
 from unreel.core.document import RECIPE_BYTES, read_toml
-from unreel.core.errors import InvalidSettingError, UnreelError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
+from unreel.engine.recipe import check_sections
 from unreel.engine.section import (
     MOST_PARTS,
     Connections,
@@ -192,7 +193,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
-class Recipe(Section):
+class CurateRecipe(Section):
     """Everything that decides what a curation gives. It is stored with its result."""
 
     name: Text
@@ -216,14 +217,14 @@ class Recipe(Section):
     freeze: FreezeSection | None = None
 
     @model_validator(mode="after")
-    def _stories_come_before_groups(self) -> "Recipe":
+    def _stories_come_before_groups(self) -> "CurateRecipe":
         if self.cluster is not None and self.describe is None:
             setting, problem = "cluster", "there are no stories to group"
             raise InvalidSettingError(setting, problem, "Add [describe] with a model")
         return self
 
 
-def read_recipe(file: Path, changes: Sequence[str] = ()) -> Recipe:
+def read_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
     """Defaults below `file` below `changes`, each `section.key=VALUE` with a value in TOML's spelling."""
     values = read_toml(file, "recipe")
     for change in changes:
@@ -231,34 +232,9 @@ def read_recipe(file: Path, changes: Sequence[str] = ()) -> Recipe:
     return check_recipe(values)
 
 
-def check_recipe(values: object) -> Recipe:
+def check_recipe(values: object) -> CurateRecipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
-    if not isinstance(values, Mapping):
-        setting, problem = "recipe", "holds no sections"
-        raise InvalidSettingError(setting, problem, "Write keys and sections")
-    try:
-        return Recipe.model_validate(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        ours = first.get("ctx", {}).get("error")
-        if isinstance(ours, UnreelError):
-            raise ours from error
-        setting = ".".join(map(str, first["loc"])) or "recipe"
-        remedy = f"Known here: {', '.join(_known_at(first['loc']))}"
-        raise InvalidSettingError(setting, first["msg"].lower(), remedy) from error
-
-
-def _known_at(place: tuple[int | str, ...]) -> list[str]:
-    """The keys of the section that `place` lies in."""
-    field = Recipe.model_fields.get(str(place[0])) if len(place) > 1 else None
-    shapes = () if field is None else _sections(field.annotation)
-    return list(next(iter(shapes), Recipe).model_fields)
-
-
-def _sections(annotation: Any) -> list[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [one for part in getattr(annotation, "__args__", ()) for one in _sections(part)]
+    return check_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")
 
 
 def _apply(change: str, values: dict[str, Any]) -> None:

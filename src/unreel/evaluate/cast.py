@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.engine.access import Access, local_copy
-from unreel.evaluate.recipe import Recipe
+from unreel.evaluate.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.reviewers.contract import Material, Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
@@ -48,7 +48,7 @@ class Learnable:
 
 
 def cast_reviewer(
-    recipe: Recipe, *, access: Access, learn_from: Callable[[], Iterator[Learnable]]
+    recipe: EvalRecipe, *, access: Access, learn_from: Callable[[], Iterator[Learnable]]
 ) -> Cast:
     """The reviewer that `recipe` names; fitted floors see `learn_from` now, in this process."""
     if "/" in recipe.model:
@@ -65,7 +65,7 @@ def _same(reviewer: Reviewer) -> Reviewer:
     return reviewer
 
 
-def _endpoint(recipe: Recipe, asked: Contact) -> Cast:
+def _endpoint(recipe: EvalRecipe, asked: Contact) -> Cast:
     from unreel.reviewers.endpoint.reviewer import endpoint_name
 
     price = None
@@ -78,13 +78,13 @@ def _endpoint(recipe: Recipe, asked: Contact) -> Cast:
     return Cast(name=name, build=partial(_open_endpoint, recipe, price, asked), price=price)
 
 
-def _manner(recipe: Recipe) -> "Manner":
+def _manner(recipe: EvalRecipe) -> "Manner":
     from unreel.reviewers.endpoint.reviewer import Manner
 
     return Manner(show=Material(recipe.show), max_tokens=recipe.max_tokens, family=recipe.family)
 
 
-def _open_endpoint(recipe: Recipe, price: Price | None, asked: Contact) -> Reviewer:
+def _open_endpoint(recipe: EvalRecipe, price: Price | None, asked: Contact) -> Reviewer:
     from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 
     return EndpointReviewer(
@@ -111,7 +111,7 @@ def _patience(deadline_s: float) -> "Patience":
     )
 
 
-def _recorded(recipe: Recipe) -> Cast:
+def _recorded(recipe: EvalRecipe) -> Cast:
     if recipe.recorded is None:
         setting, problem = "recorded", "the model `recorded` needs the file of its answers"
         raise InvalidSettingError(setting, problem, "Name it: --recorded FILE")
@@ -120,7 +120,9 @@ def _recorded(recipe: Recipe) -> Cast:
     return Cast(name=name, build=partial(REVIEWERS.load("recorded"), path, name=name))
 
 
-def _fitted(recipe: Recipe, access: Access, learn_from: Callable[[], Iterator[Learnable]]) -> Cast:
+def _fitted(
+    recipe: EvalRecipe, access: Access, learn_from: Callable[[], Iterator[Learnable]]
+) -> Cast:
     fit: Any = REVIEWERS.load(recipe.model)
     wants = frozenset({Material.FRAMES}) if recipe.model == "motion" else frozenset()
     specimens = _specimens(learn_from(), access, condition=recipe.conditions[0], wants=wants)

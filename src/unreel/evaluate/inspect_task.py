@@ -18,7 +18,7 @@ import anyio.to_thread
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.export.item import Item, Recipe, item_of
+from unreel.benchmarks.export.item import ExportRecipe, Item, item_of
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, read_reply, score_replies
 from unreel.benchmarks.export.showing import Part, show
@@ -63,7 +63,7 @@ UNSHOWN: Final = "unreel:unshown"
 """Where a sample's store keeps why its clip could not be shown."""
 _FAILURE: Final = TypeAdapter(Failure)
 _VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
-_RECIPE: Final = TypeAdapter(Recipe)
+_RECIPE: Final = TypeAdapter(ExportRecipe)
 
 
 @task
@@ -80,7 +80,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     seed: int = 0,
 ) -> Task:
     """Ask the questions of `protocol` about the clips of the benchmark at the path `benchmark`."""
-    recipe = Recipe(
+    recipe = ExportRecipe(
         name="review",
         protocol=protocol,
         prompt=prompt,
@@ -183,7 +183,7 @@ def _reader() -> MediaReader:
     return MediaReader(open_sandbox(read_settings()))
 
 
-def _samples(benchmark: Benchmark, recipe: Recipe) -> list[Sample]:
+def _samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
     samples: list[Sample] = []
     rejected: list[Rejected] = []
     instrument = recipe.instrument
@@ -209,7 +209,7 @@ def _samples(benchmark: Benchmark, recipe: Recipe) -> list[Sample]:
     return samples
 
 
-def _asked(metadata: Mapping[str, Any]) -> tuple[Recipe, Item]:
+def _asked(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, Item]:
     recipe = _RECIPE.validate_python(metadata["recipe"])
     current = str(recipe.instrument.instrument)
     if metadata["instrument"] != current:

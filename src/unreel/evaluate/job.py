@@ -34,7 +34,7 @@ from unreel.evaluate.questions import (
     plan_questions,
     require_cleaned,
 )
-from unreel.evaluate.recipe import Recipe
+from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS
@@ -52,7 +52,7 @@ class Run:
     """One run, where it is kept, and what it asks."""
 
     place: Place
-    recipe: Recipe
+    recipe: EvalRecipe
     access: Access
     ledgers: Path
     """A local folder for the ledgers of starts; the next try on this machine finds it again."""

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     Field,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from unreel.core.document import read_toml
-from unreel.core.errors import InvalidSettingError, UnreelError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
+from unreel.engine.recipe import check_sections
 from unreel.engine.section import (
     MOST_PARTS,
     Connections,
@@ -65,7 +65,7 @@ class ConditionSection(Section):
         return Condition(**self.model_dump())
 
 
-class Recipe(Section):
+class EvalRecipe(Section):
     """Everything that decides a run's rows. It is stored with the run."""
 
     benchmark: Text
@@ -127,7 +127,7 @@ class Recipe(Section):
         return tuple(section.resolved(instrument) for section in sections)
 
     @model_validator(mode="after")
-    def _thinking_can_be_carried_out(self) -> "Recipe":
+    def _thinking_can_be_carried_out(self) -> "EvalRecipe":
         for section in self.condition:
             if section.thinking == "default":
                 continue
@@ -153,7 +153,7 @@ class Recipe(Section):
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
 
 
-def _thinking_problem(recipe: Recipe, thinking: Switch, *, asked: bool) -> str | None:
+def _thinking_problem(recipe: EvalRecipe, thinking: Switch, *, asked: bool) -> str | None:
     if recipe.model == "recorded":
         return None  # whoever recorded the answers knows
     if "/" not in recipe.model:
@@ -163,36 +163,17 @@ def _thinking_problem(recipe: Recipe, thinking: Switch, *, asked: bool) -> str |
     return switched if isinstance(switched, str) else None
 
 
-def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> Recipe:
+def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
     """Defaults below `file` below `flags`; a flag that is None was not given."""
     given = {} if file is None else read_toml(file, "recipe")
     merged = given | {name: value for name, value in flags.items() if value is not None}
     return check_recipe(merged)
 
 
-def check_recipe(values: object) -> Recipe:
+def check_recipe(values: object) -> EvalRecipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
-    if not isinstance(values, Mapping):
-        setting, problem = "recipe", "holds no sections"
-        raise InvalidSettingError(setting, problem, "Write keys and sections")
-    try:
-        return Recipe.model_validate(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        cause = first.get("ctx", {}).get("error")
-        if isinstance(cause, UnreelError):
-            raise cause from error
-        setting = ".".join(map(str, first["loc"])) or "recipe"
-        problem, remedy = _explain(first["type"], first["msg"], setting)
-        raise InvalidSettingError(setting, problem, remedy) from error
+    return check_sections(EvalRecipe, values, typed=_typed)
 
 
-def _explain(kind: str, words: str, setting: str) -> tuple[str, str]:
-    """What is wrong and what to do, from the validator's kind of error and its words."""
-    if kind == "missing":
-        shown = setting.upper() if setting == "benchmark" else f"--{setting}"
-        return "not given", f"Type {shown}, or write {setting} = ... in a recipe"
-    if kind == "extra_forbidden":
-        section = ConditionSection if setting.startswith("condition.") else Recipe
-        return "no such setting", f"Use one of: {', '.join(section.model_fields)}"
-    return words[:1].lower() + words[1:], "Give a value that it takes"
+def _typed(key: str) -> str:
+    return key.upper() if key == "benchmark" else f"--{key}"

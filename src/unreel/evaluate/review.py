@@ -31,7 +31,7 @@ from unreel.core.verdict import (
 )
 from unreel.engine.access import Access
 from unreel.evaluate.cast import FITTED, Cast, cast_reviewer
-from unreel.evaluate.recipe import Recipe, check_recipe
+from unreel.evaluate.recipe import EvalRecipe, check_recipe
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
@@ -262,7 +262,7 @@ class _Hall:
 
 def _recipe(
     name: str, *, condition: Mapping[str, str], model: str = "coin", **settings: object
-) -> Recipe:
+) -> EvalRecipe:
     base = {"benchmark": _ONE_CLIP, "protocol": name, "model": model, "condition": [condition]}
     return check_recipe(base | settings)
 

@@ -3,13 +3,19 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from unreel.core.document import RECIPE_BYTES, parse_object
-from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnreelError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnreadableSourceError,
+    UnreelError,
+)
 from unreel.engine.place import Place
+from unreel.engine.recipe import check_sections
 from unreel.engine.section import Section, Text
-from unreel.evaluate.recipe import Recipe, check_recipe
+from unreel.evaluate.recipe import EvalRecipe, check_recipe
 
 RECIPE_FILE: Final = "recipe.json"
 
@@ -27,7 +33,7 @@ class StoredRecipe:
     reviewer: str
     """The name that the run's answers carry."""
     instrument: str
-    recipe: Recipe
+    recipe: EvalRecipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +65,12 @@ def find_recipe(run: Place) -> StoredRecipe | UnusableRecipe | None:
 
 def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
     try:
-        stored = _Document.model_validate(parse_object(text))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
-        problem = f"no recipe of a run: {where}: {first['msg'].lower()}"
-        return UnusableRecipe(problem=problem, other_release=False)
-    except InvalidValueError as error:
-        return UnusableRecipe(problem=f"no recipe of a run: {error}", other_release=False)
+        stored = check_sections(_Document, parse_object(text))
+    except (InvalidSettingError, InvalidValueError) as error:
+        words = str(error)
+        if isinstance(error, InvalidSettingError):
+            words = f"{error.setting}: {error.problem}"
+        return UnusableRecipe(problem=f"no recipe of a run: {words}", other_release=False)
     try:
         recipe = check_recipe(stored.recipe)
     except UnreelError as error:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.export.item import Recipe, item_of, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, item_of, read_rows
 from unreel.benchmarks.export.lmms_eval import MODULE, export_lmms_eval
 from unreel.benchmarks.export.lmms_task import LmmsTask
 from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
@@ -18,8 +18,8 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import protocol
 
-REALITY = Recipe(name="real-or-not", protocol="reality", prompt="direct")
-TRACE = Recipe(name="traces", protocol="trace", box_space="pixel", sampling="uniform-3")
+REALITY = ExportRecipe(name="real-or-not", protocol="reality", prompt="direct")
+TRACE = ExportRecipe(name="traces", protocol="trace", box_space="pixel", sampling="uniform-3")
 REPLIES = [
     "<answer>1</answer>",
     "I think it is real.",
@@ -131,7 +131,7 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
 def test_the_clips_of_a_pair_are_numbered_and_a_frame_is_written_once(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = Recipe(name="pairs", protocol="preference", sampling="uniform-2")
+    recipe = ExportRecipe(name="pairs", protocol="preference", sampling="uniform-2")
     export_lmms_eval(benchmark_, recipe, folder=tmp_path, reader=reader)
     (turn,) = LmmsTask(tmp_path).messages(next(iter(read_rows(tmp_path))))
     shown = [part.get("text", part["type"]) for part in turn["content"][:-1]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.export.item import Item, Recipe, read_truths, reading_of
+from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths, reading_of
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.clip import Generated
@@ -16,16 +16,16 @@ from unreel.core.judgement import Pair
 from unreel.core.verdict import Position
 from unreel.media.reader import MediaReader
 
-REALITY = Recipe(name="r", protocol="reality")
-TRACE = Recipe(name="t", protocol="trace", box_space="pixel")
-PREFERENCE = Recipe(name="p", protocol="preference")
+REALITY = ExportRecipe(name="r", protocol="reality")
+TRACE = ExportRecipe(name="t", protocol="trace", box_space="pixel")
+PREFERENCE = ExportRecipe(name="p", protocol="preference")
 
 
-def asked(benchmark: Benchmark, recipe: Recipe, reader: MediaReader) -> list[Item]:
+def asked(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[Item]:
     return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, Item)]
 
 
-def refused(benchmark: Benchmark, recipe: Recipe, reader: MediaReader) -> dict[str, str]:
+def refused(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> dict[str, str]:
     rows = ask_about(benchmark, recipe, reader=reader)
     return {row.name: row.why for row in rows if isinstance(row, Rejected)}
 
@@ -53,7 +53,9 @@ def test_only_the_split_that_is_named_is_asked_about(
 def test_truths_survive_the_trip_through_a_row(
     protocol: str, benchmark_: Benchmark, rows: list[Row], reader: MediaReader
 ) -> None:
-    recipe = Recipe(name="x", protocol=protocol, box_space="unit" if protocol == "trace" else None)
+    recipe = ExportRecipe(
+        name="x", protocol=protocol, box_space="unit" if protocol == "trace" else None
+    )
     items = asked(benchmark_, recipe, reader)
     for row, item in zip(rows, items, strict=True):
         assert isinstance(row, Entry)
@@ -103,7 +105,7 @@ def test_realism_is_not_asked_of_clips_that_nobody_rated(
 ) -> None:
     assert isinstance(rows[0], Entry)
     rows[0] = replace(rows[0], rating=None)
-    why = refused(benchmark_, Recipe(name="x", protocol="realism"), reader)
+    why = refused(benchmark_, ExportRecipe(name="x", protocol="realism"), reader)
     assert set(why) == {"real/a"}
     assert "no rating" in why["real/a"]
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.export.item import RECIPE_FILE, Recipe, load_recipe, save_recipe
+from unreel.benchmarks.export.item import RECIPE_FILE, ExportRecipe, load_recipe, save_recipe
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -11,7 +11,7 @@ from unreel.core.errors import (
     UnreadableSourceError,
 )
 
-TRACE = Recipe(
+TRACE = ExportRecipe(
     name="t", protocol="trace", box_space="model-input 448x252", sampling="fps-2", seed=7
 )
 
@@ -25,18 +25,18 @@ def test_a_recipe_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_trace_needs_the_space_of_the_boxes() -> None:
     with pytest.raises(InvalidSettingError, match="permille"):
-        Recipe(name="t", protocol="trace")
+        ExportRecipe(name="t", protocol="trace")
 
 
 def test_unknown_words_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="reality"):
-        Recipe(name="t", protocol="realty")
+        ExportRecipe(name="t", protocol="realty")
     with pytest.raises(UnknownNameError, match="direct"):
-        Recipe(name="t", protocol="reality", prompt="dirct")
+        ExportRecipe(name="t", protocol="reality", prompt="dirct")
     with pytest.raises(InvalidValueError, match="box space"):
-        Recipe(name="t", protocol="trace", box_space="percent")
+        ExportRecipe(name="t", protocol="trace", box_space="percent")
     with pytest.raises(InvalidSettingError, match="letters"):
-        Recipe(name="../t", protocol="reality")
+        ExportRecipe(name="../t", protocol="reality")
 
 
 def test_an_export_of_another_version_of_the_instrument_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from unreel.benchmarks.export.item import Item, Recipe
+from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import (
     HEADLINES,
@@ -16,7 +16,7 @@ from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed
 from unreel.media.reader import MediaReader
 
 RECIPES = {
-    name: Recipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
+    name: ExportRecipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
     for name in HEADLINES
 }
 GOOD = {
@@ -27,7 +27,7 @@ GOOD = {
 }
 
 
-def items_of(benchmark: Benchmark, recipe: Recipe, reader: MediaReader) -> list[Item]:
+def items_of(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[Item]:
     return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, Item)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.export.item import Recipe, item_of, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, item_of, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.benchmarks.export.vlm_dataset import VlmDataset
 from unreel.benchmarks.export.vlmevalkit import MODULE, export_vlmevalkit
@@ -17,7 +17,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import protocol
 
-REALISM = Recipe(name="Rated", protocol="realism")
+REALISM = ExportRecipe(name="Rated", protocol="realism")
 REPLIES = ["<answer>1</answer>", "<answer>2</answer>", "three", "<answer>5</answer>", None]
 
 # What VLMEvalKit's VideoBaseDataset and registry do, as far as a data set meets them.
@@ -134,7 +134,7 @@ def test_rows_that_the_tool_lost_or_could_not_ask_are_failures(exported: Path) -
 def test_both_clips_of_a_pair_are_named_and_numbered(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = Recipe(name="Pairs", protocol="preference", sampling="fps-2")
+    recipe = ExportRecipe(name="Pairs", protocol="preference", sampling="fps-2")
     export_vlmevalkit(benchmark_, recipe, folder=tmp_path, reader=reader)
     with (tmp_path / "Pairs.tsv").open(encoding="utf-8", newline="") as file:
         first = next(csv.DictReader(file, delimiter="\t"))
@@ -151,7 +151,7 @@ def test_both_clips_of_a_pair_are_named_and_numbered(
 def test_replies_that_a_table_turned_into_numbers_are_read(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = Recipe(name="Pairs", protocol="preference", sampling=None)
+    recipe = ExportRecipe(name="Pairs", protocol="preference", sampling=None)
     export_vlmevalkit(benchmark_, recipe, folder=tmp_path, reader=reader)
     cells = [1, 2.0, float("nan")]
     rows = [{"index": float(i), "prediction": cell} for i, cell in enumerate(cells)]

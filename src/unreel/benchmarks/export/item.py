@@ -35,7 +35,7 @@ _TRUTHS: Final[Mapping[str, TypeAdapter[Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class ExportRecipe:
     """What an export decides once for all its questions."""
 
     name: str
@@ -119,7 +119,7 @@ def item_of(row: Mapping[str, Any]) -> Item:
     )
 
 
-def reading_of(recipe: Recipe, item: Item) -> Reading:
+def reading_of(recipe: ExportRecipe, item: Item) -> Reading:
     """How an answer to `item` is to be read."""
     space = None
     if recipe.box_space is not None and item.width:
@@ -132,13 +132,13 @@ def write_truths(protocol: str, truths: tuple[Any, ...]) -> str:
     return _TRUTHS[protocol].dump_json(truths).decode()
 
 
-def read_truths(recipe: Recipe, item: Item) -> tuple[Any, ...]:
+def read_truths(recipe: ExportRecipe, item: Item) -> tuple[Any, ...]:
     """The truths of `item`, as the protocol's scorer takes them."""
     truths: tuple[Any, ...] = _TRUTHS[recipe.protocol].validate_json(item.truth)
     return truths
 
 
-def save_recipe(recipe: Recipe, folder: Path, *, media: Path) -> None:
+def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
     """Write `recipe` beside the questions, with the folder that the paths of clips start from."""
     text = {
         "recipe": asdict(recipe),
@@ -153,7 +153,7 @@ def save_recipe(recipe: Recipe, folder: Path, *, media: Path) -> None:
 class SavedRecipe:
     """A recipe as it was exported, and where its clips lie."""
 
-    recipe: Recipe
+    recipe: ExportRecipe
     media: Path
 
 
@@ -162,7 +162,7 @@ def load_recipe(folder: Path) -> SavedRecipe:
     path = folder / RECIPE_FILE
     try:
         saved = parse_object(read_bytes(path, most=RECIPE_BYTES))
-        recipe = TypeAdapter(Recipe).validate_python(saved["recipe"])
+        recipe = TypeAdapter(ExportRecipe).validate_python(saved["recipe"])
         written, media = saved["instrument"], Path(saved["media"])
     except (OSError, KeyError, TypeError, ValueError) as error:
         problem = f"no recipe of an export ({type(error).__name__})"

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import QUESTIONS_FILE, Recipe
+from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe
 from unreel.benchmarks.export.scoring import reported_figures
 from unreel.benchmarks.export.writing import Exported, write_questions
 from unreel.benchmarks.opening import Benchmark
@@ -60,7 +60,7 @@ _FUNCTION_TAG: Final = re.compile(r'"!function ([\w.]+)"')
 
 
 def export_lmms_eval(
-    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+    benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
 ) -> Exported:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
@@ -73,7 +73,7 @@ def export_lmms_eval(
     return exported
 
 
-def _module(recipe: Recipe, figures: list[tuple[str, bool | None]]) -> str:
+def _module(recipe: ExportRecipe, figures: list[tuple[str, bool | None]]) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
     rest = (
         _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(figures)
@@ -81,7 +81,9 @@ def _module(recipe: Recipe, figures: list[tuple[str, bool | None]]) -> str:
     return head + "".join(rest)
 
 
-def _config(recipe: Recipe, folder: Path, figures: list[tuple[str, bool | None]]) -> dict[str, Any]:
+def _config(
+    recipe: ExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
+) -> dict[str, Any]:
     return {
         "task": recipe.name,
         "dataset_path": "json",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.export.item import Item, Recipe, write_truths
+from unreel.benchmarks.export.item import ExportRecipe, Item, write_truths
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.pairing import PairedEntries, pair_entries
 from unreel.benchmarks.truth import truths_of
@@ -23,7 +23,9 @@ from unreel.media.sampling import parse_plan
 Question = Item | Rejected
 
 
-def ask_about(benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader) -> Iterator[Question]:
+def ask_about(
+    benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
+) -> Iterator[Question]:
     """One item for each question of `recipe`, in the benchmark's order, and what cannot be asked.
 
     The size of the frame and the duration are those that the benchmark declares, else the file's.
@@ -40,7 +42,7 @@ def ask_about(benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader) -> I
         yield row if isinstance(row, Rejected) else _ask(row, recipe, benchmark.root, reader)
 
 
-def _is_asked(row: Row, recipe: Recipe) -> bool:
+def _is_asked(row: Row, recipe: ExportRecipe) -> bool:
     return isinstance(row, Rejected) or recipe.split in {None, row.split}
 
 
@@ -52,7 +54,7 @@ def _file_of(entry: Entry, root: Path) -> Path | Rejected:
     return path if path.is_file() else Rejected(entry.name, f"no file at {entry.location}")
 
 
-def _ask_pairs(rows: Iterable[Row], recipe: Recipe, root: Path) -> Iterator[Question]:
+def _ask_pairs(rows: Iterable[Row], recipe: ExportRecipe, root: Path) -> Iterator[Question]:
     unusable: list[Rejected] = []
     for paired in pair_entries(_known(rows, root, unusable), seed=recipe.seed):
         yield paired if isinstance(paired, Rejected) else _pair_item(paired, recipe)
@@ -81,7 +83,7 @@ def _identify(entry: Entry, path: Path) -> ClipId | Rejected:
         return Rejected(entry.name, str(error))
 
 
-def _pair_item(paired: PairedEntries, recipe: Recipe) -> Item:
+def _pair_item(paired: PairedEntries, recipe: ExportRecipe) -> Item:
     return Item(
         id=paired.name,
         clips=f"{paired.pair.first} {paired.pair.second}",
@@ -91,7 +93,7 @@ def _pair_item(paired: PairedEntries, recipe: Recipe) -> Item:
     )
 
 
-def _ask(entry: Entry, recipe: Recipe, root: Path, reader: MediaReader) -> Question:
+def _ask(entry: Entry, recipe: ExportRecipe, root: Path, reader: MediaReader) -> Question:
     path = _file_of(entry, root)
     if isinstance(path, Rejected):
         return path
@@ -131,7 +133,7 @@ def _frame_and_duration(entry: Entry, path: Path, reader: MediaReader) -> tuple[
     )
 
 
-def _readable(entry: Entry, recipe: Recipe) -> str:
+def _readable(entry: Entry, recipe: ExportRecipe) -> str:
     if recipe.protocol == "realism" and entry.rating is not None:
         return str(entry.rating.score)
     if recipe.protocol == "reality":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import Item, Recipe, read_truths, reading_of
+from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths, reading_of
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import Row
@@ -34,7 +34,7 @@ HEADLINES: Final[Mapping[str, Mapping[str, bool | None]]] = {
 _COUNTS: Final = ("questions", "answered")
 
 
-def read_reply(recipe: Recipe, item: Item, text: str) -> Any:
+def read_reply(recipe: ExportRecipe, item: Item, text: str) -> Any:
     """The verdict in `text`, or the `Failure` that it stands for: never a guess, never a score."""
     if not text.strip():
         return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
@@ -43,7 +43,7 @@ def read_reply(recipe: Recipe, item: Item, text: str) -> Any:
     return recipe.instrument.parse(text, reading_of(recipe, item))
 
 
-def score_replies(recipe: Recipe, replies: Iterable[tuple[Item, str | Failure]]) -> Scorecard:
+def score_replies(recipe: ExportRecipe, replies: Iterable[tuple[Item, str | Failure]]) -> Scorecard:
     """The scorecard of `replies`, from our own parser and formulas; the text of each is as it came."""
     rows = [
         row
@@ -85,7 +85,7 @@ def reported_figures(protocol: str) -> Iterator[tuple[str, bool | None]]:
         yield name, None
 
 
-def _rows(recipe: Recipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:
+def _rows(recipe: ExportRecipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:
     return [
         Row(subject=item.subject, truth=truth, outcome=outcome)
         for truth in read_truths(recipe, item)

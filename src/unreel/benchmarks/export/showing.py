@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unreel.benchmarks.export.item import Item, Recipe
+from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.core.failure import Failure
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.protocols.showing import LONGEST_SIDE, mark_clip, mark_instant, shows_times
@@ -11,7 +11,9 @@ Part = str | SampledFrame | Path
 """A text, a frame, or a whole file."""
 
 
-def show(recipe: Recipe, item: Item, *, media: Path, reader: MediaReader) -> list[Part] | Failure:
+def show(
+    recipe: ExportRecipe, item: Item, *, media: Path, reader: MediaReader
+) -> list[Part] | Failure:
     """The parts to show before the prompt, in order; the clips of a pair are numbered."""
     parts: list[Part] = []
     places = item.places

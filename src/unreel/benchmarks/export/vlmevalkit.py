@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import Recipe, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, read_rows
 from unreel.benchmarks.export.writing import Exported, write_questions
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.writing import Folder
@@ -91,7 +91,7 @@ if __name__ == "__main__":
 
 
 def export_vlmevalkit(
-    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+    benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
 ) -> Exported:
     """Write `benchmark` to `folder` as `NAME.tsv` and its class; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
@@ -109,7 +109,7 @@ def export_vlmevalkit(
     return exported
 
 
-def _pace(recipe: Recipe) -> dict[str, float]:
+def _pace(recipe: ExportRecipe) -> dict[str, float]:
     match parse_plan(recipe.sampling) if recipe.sampling else None:
         case Uniform(n) | VlmEvalKitCount(n) | Paper(n):
             return {"nframe": n}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Rejected
-from unreel.benchmarks.export.item import QUESTIONS_FILE, Item, Recipe, save_recipe
+from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe, Item, save_recipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.showing import Part, show
 from unreel.benchmarks.opening import Benchmark
@@ -39,7 +39,7 @@ class _Sheet:
 
 
 def write_questions(
-    benchmark: Benchmark, recipe: Recipe, *, folder: Path, reader: MediaReader
+    benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
 ) -> Exported:
     """Write the questions, their frames and their recipe to `folder`, one clip at a time.
 
@@ -75,7 +75,7 @@ def write_questions(
 
 
 def _sheets(
-    benchmark: Benchmark, recipe: Recipe, *, reader: MediaReader
+    benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
 ) -> Iterator[_Sheet | Rejected]:
     for question in ask_about(benchmark, recipe, reader=reader):
         if isinstance(question, Rejected):

@@ -1,0 +1,59 @@
+"""The one reader of recipes: values become sections, or the first thing that is wrong with them is said."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from unreel.core.errors import InvalidSettingError, UnreelError, known_names
+from unreel.engine.section import Section
+
+Checked = TypeVar("Checked", bound=Section)
+
+
+def check_sections(
+    shape: type[Checked], values: object, *, typed: Callable[[str], str] | None = None
+) -> Checked:
+    """What `values` make of `shape`. `typed` puts a missing key as a person would type it.
+
+    Raises:
+        InvalidSettingError: A key is unknown or missing, or a value cannot be used.
+    """
+    if not isinstance(values, Mapping):
+        setting, problem = "recipe", "holds no sections"
+        raise InvalidSettingError(setting, problem, "Write keys and sections")
+    try:
+        return shape.model_validate(dict(values))
+    except ValidationError as error:
+        # A misspelt key is missing under its own name too: the spelling is what to mend.
+        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, UnreelError):
+            raise cause from error
+        key = ".".join(map(str, first["loc"]))
+        match first["type"]:
+            case "extra_forbidden":
+                known = list(_section_at(shape, first["loc"]).model_fields)
+                problem, remedy = "no such setting", known_names(str(first["loc"][-1]), known)
+            case "missing":
+                type_it = "" if typed is None else f", or type {typed(key)}"
+                problem, remedy = "not given", f"Write {key} = ... in the recipe{type_it}"
+            case _:
+                words = first["msg"]
+                problem, remedy = words[:1].lower() + words[1:], "Give a value that it takes"
+        raise InvalidSettingError(key or "recipe", problem, remedy) from error
+
+
+def _section_at(shape: type[Section], place: tuple[int | str, ...]) -> type[Section]:
+    """The section that the key at `place` of `shape` lies in."""
+    for part in place[:-1]:
+        field = shape.model_fields.get(str(part))
+        shape = shape if field is None else next(iter(_sections_of(field.annotation)), shape)
+    return shape
+
+
+def _sections_of(annotation: Any) -> list[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    parts = getattr(annotation, "__args__", ())
+    return [section for part in parts for section in _sections_of(part)]
