@@ -18,7 +18,7 @@ from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
 from unreel.engine.worker import Worker
 from unreel.evaluate.asking import ReviewStage, answer_row
-from unreel.evaluate.cast import cast_reviewer
+from unreel.evaluate.fitting import describe_reviewer
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.questions import Planned
 from unreel.evaluate.recipe import check_recipe
@@ -66,9 +66,9 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
     benchmark = run.benchmark()
     clips = survey_rows(benchmark, run.entries(benchmark), run.access)
     run_stages(clips, [SurveyStage(run.access)], table=run.clips)
-    cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
-    rows = [answer_row(one, cast.name) for one in run.plan() if isinstance(one, Planned)]
-    stage = ReviewStage(cast.build, run.access, in_flight=IN_FLIGHT)
+    opener = describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
+    rows = [answer_row(one, opener.name) for one in run.plan() if isinstance(one, Planned)]
+    stage = ReviewStage(opener, run.access, in_flight=IN_FLIGHT)
     place = folder / "plain.lance"
 
     async def ask() -> None:

@@ -16,15 +16,16 @@ from unreel.core.settings import Settings
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.evaluate.review import (
     Review,
-    cast_models,
+    describe_reviewers,
     inquire,
     review_clip,
-    seat,
     survey_clip,
 )
-from unreel.evaluate.sample import RECIPE, sample_casts, sample_truth
+from unreel.evaluate.sample import RECIPE, sample_reviewers, sample_truth
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.reviewers.asking import Desk
+from unreel.reviewers.opening import ReviewerPool
 
 SETTINGS = Settings()
 FAKE = (
@@ -42,17 +43,17 @@ def clip_file(tmp_path_factory) -> Path:
 
 def ask(file: Path, models, *, protocols=("trace",), heard=None, **files) -> Review:
     inquiry = inquire(protocols, {})
-    casts = cast_models(models, inquiry, settings=SETTINGS, **files)
+    openers = describe_reviewers(models, inquiry, settings=SETTINGS, **files)
 
     async def go(reader) -> Review:
         clip = survey_clip(file, reader)
         assert not isinstance(clip, Failure)
-        async with seat(casts) as seats:
+        async with ReviewerPool() as pool:
             return await review_clip(
                 clip,
-                seats,
+                [pool.open(opener) for opener in openers],
                 inquiry=inquiry,
-                reader=reader,
+                desk=Desk(reader),
                 on_opinion=[].append if heard is None else heard.append,
             )
 
@@ -130,13 +131,13 @@ def test_cost_is_known_only_with_tokens_and_a_price(clip_file, tmp_path) -> None
 def test_what_cannot_be_asked_is_refused() -> None:
     inquiry = inquire(("trace",), {})
     with pytest.raises(InvalidSettingError, match="learns from a benchmark"):
-        cast_models(["metadata"], inquiry, settings=SETTINGS)
+        describe_reviewers(["metadata"], inquiry, settings=SETTINGS)
     with pytest.raises(InvalidSettingError, match="one clip"):
         inquire(("preference",), {})
     with pytest.raises(UnknownNameError):
         inquire(("trace", "realism"), {"prompt": "score-only"})
     with pytest.raises(UnreelError, match="'nobody'"):
-        cast_models(["nobody"], inquiry, settings=SETTINGS)
+        describe_reviewers(["nobody"], inquiry, settings=SETTINGS)
 
 
 def test_a_condition_is_spelt_one_way() -> None:
@@ -145,7 +146,7 @@ def test_a_condition_is_spelt_one_way() -> None:
 
 def test_the_sample_sees_what_was_put_in() -> None:
     (trace,) = sample_truth()
-    attentive, hasty = (cast.build() for cast in sample_casts())
+    attentive, hasty = (cast.build() for cast in sample_reviewers())
     assert attentive.name != hasty.name
     assert all(name.startswith("recorded:") for name in (attentive.name, hasty.name))
     assert trace.span.start_us == 2_000_000
@@ -161,8 +162,8 @@ def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
 
     async def go(reader) -> Review:
         clip = survey_clip(path, reader)
-        async with seat(sample_casts()) as seats:
-            return await review_clip(clip, seats, inquiry=inquiry, reader=reader)
+        reviewers = [opener.open() for opener in sample_reviewers()]
+        return await review_clip(clip, reviewers, inquiry=inquiry, desk=Desk(reader))
 
     with media_reader(SETTINGS, trusted=True) as reader:
         review = asyncio.run(go(reader))

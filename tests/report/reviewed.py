@@ -9,11 +9,13 @@ from pathlib import Path
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings
 from unreel.core.trace import Trace
-from unreel.evaluate.review import Review, Seat, inquire, review_clip, survey_clip
+from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluate.sample import SampleReviewer
 from unreel.media.access import media_reader
 from unreel.report.evidence import Background, Evidence, write_evidence
 from unreel.report.provenance import ManifestState, Provenance
+from unreel.reviewers.asking import Desk
+from unreel.reviewers.opening import OpenReviewer
 
 NO_MANIFEST = Provenance(state=ManifestState.ABSENT, says="The file carries no credentials.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -33,13 +35,13 @@ def review_with(
     """What reviewers of those names say of the clip; each text answers one instrument."""
     protocols = list(dict.fromkeys(name for texts in said.values() for name in texts))
     inquiry = inquire(protocols, {"sampling": sampling})
-    seats = [Seat(SampleReviewer(name, texts)) for name, texts in said.items()]
+    reviewers = [OpenReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
 
     async def go() -> Review:
         with media_reader(Settings(), trusted=True) as reader:
             clip = survey_clip(file, reader)
             assert not isinstance(clip, Failure), clip
-            return await review_clip(clip, seats, inquiry=inquiry, reader=reader)
+            return await review_clip(clip, reviewers, inquiry=inquiry, desk=Desk(reader))
 
     # A thread of its own: a browser of the test may hold this one's event loop.
     with ThreadPoolExecutor(1) as aside:

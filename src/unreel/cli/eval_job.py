@@ -44,9 +44,11 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     share_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
-    tell_contacts([resolved.model], settings)
+    tell_contacts([resolved.reviewer.model], settings)
     access = open_access(settings, trusted=trusted)
-    named = out or str(Path("runs") / _slug(resolved.model, resolved.protocol, resolved.benchmark))
+    named = out or str(
+        Path("runs") / _slug(resolved.reviewer.model, resolved.protocol, resolved.benchmark)
+    )
     place = find_place(named, access.storage)
     run = Run(place=place, recipe=resolved, access=access, ledgers=local_folder(place, settings))
     with Meter() as meter, goes_on(place.uri, meter):

@@ -24,11 +24,12 @@ from unreel.core.writing import Folder
 if TYPE_CHECKING:
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
-    from unreel.evaluate.cast import Cast
-    from unreel.evaluate.review import Inquiry, Opinion, Review, Seat
+    from unreel.evaluate.review import Inquiry, Opinion, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
     from unreel.report.provenance import Provenance
+    from unreel.reviewers.asking import Desk
+    from unreel.reviewers.opening import Opener, OpenReviewer
 
 _FIRST_ASK_S: Final = 0.2
 _PIPE_WIDTH: Final = 110
@@ -156,22 +157,27 @@ class _Desk:
 
     async def review_all(self, files: Sequence[Path]) -> list[dict[str, object]]:
         """A row for each file, in order."""
-        from unreel.evaluate.review import seat, survey_clip
+        from unreel.evaluate.review import survey_clip
 
         # The process that opens files warms up while this one loads the rest.
         loop = asyncio.get_running_loop()
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
-        inquiry, casts = self._cast()
+        inquiry, openers = self._describe()
+        from unreel.reviewers.asking import Desk
+        from unreel.reviewers.opening import ReviewerPool
+
         if self.note:
             say(self.note)
         rows: list[dict[str, object]] = []
-        async with seat(casts) as seats:
+        async with ReviewerPool() as pool:
+            reviewers = [pool.open(opener) for opener in openers]
+            desk = Desk(self._reader)
             both = zip(files, surveys, strict=True)
             for place, (file, survey) in enumerate(both, start=1):
                 folder = self._out
                 if folder is not None and len(files) > 1:
                     folder = Folder(folder).make(f"{place:03d}-{plain_name(file.stem)}")
-                ask = partial(self._ask_about, seats=seats, inquiry=inquiry)
+                ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
                 rows.append(await self._row_of(file, survey, ask=ask, folder=folder))
         return rows
 
@@ -202,19 +208,19 @@ class _Desk:
         say(f"{file}: {clip}")
         return {"file": str(file), "failure": clip}
 
-    def _cast(self) -> "tuple[Inquiry, tuple[Cast, ...]]":
+    def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import tell_contacts
-        from unreel.evaluate.review import cast_models, inquire
+        from unreel.evaluate.review import describe_reviewers, inquire
 
         ask = self._ask
         inquiry = inquire(ask.protocols or ("trace", "realism"), ask.condition, mode=ask.parser)
         if ask.sample:
-            from unreel.evaluate.sample import NOTE, sample_casts
+            from unreel.evaluate.sample import NOTE, sample_reviewers
 
             self.note = NOTE
-            return inquiry, sample_casts()
+            return inquiry, sample_reviewers()
         tell_contacts(ask.models, self._settings)
-        casts = cast_models(
+        openers = describe_reviewers(
             ask.models,
             inquiry,
             settings=self._settings,
@@ -222,18 +228,23 @@ class _Desk:
             prices=ask.prices,
             deadline_s=ask.deadline_s,
         )
-        recorded = [cast.name for cast in casts if cast.name.startswith("recorded:")]
+        recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
         if recorded:
             self.note = f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
-        return inquiry, casts
+        return inquiry, openers
 
     async def _ask_about(
-        self, clip: "Clip", *, seats: "Sequence[Seat]", inquiry: "Inquiry"
+        self,
+        clip: "Clip",
+        *,
+        reviewers: "Sequence[OpenReviewer]",
+        inquiry: "Inquiry",
+        desk: "Desk",
     ) -> "Review":
         from unreel.evaluate.review import review_clip
 
         show = self._show_opinions(clip)
-        return await review_clip(clip, seats, inquiry=inquiry, reader=self._reader, on_opinion=show)
+        return await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=show)
 
     def _report(
         self, found: "Review", provenance: "Provenance", folder: Path | None

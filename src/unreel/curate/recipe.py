@@ -16,8 +16,9 @@ from unreel.core.document import RECIPE_BYTES, read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
-from unreel.engine.recipe import check_sections
-from unreel.engine.section import (
+from unreel.media.normalise import NormalForm
+from unreel.recipes.reading import check_sections
+from unreel.recipes.section import (
     MOST_PARTS,
     Connections,
     Count,
@@ -29,7 +30,6 @@ from unreel.engine.section import (
     Seed,
     Text,
 )
-from unreel.media.normalise import NormalForm
 
 SPLITS: Final = ("train", "val", "test")
 CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)

@@ -25,8 +25,8 @@ from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.asking import ReviewStage, add_costs, answer_row
-from unreel.evaluate.cast import Cast, Learnable, cast_reviewer
 from unreel.evaluate.counting import count_due
+from unreel.evaluate.fitting import Learnable, describe_reviewer
 from unreel.evaluate.questions import (
     Planned,
     Scope,
@@ -168,19 +168,20 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         clips = survey_rows(benchmark, entries, run.access, cleaned=cleaned)
         survey = SurveyStage(run.access)
         surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        cast = cast_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
-        _keep_recipe(run, cast)
+        opener = describe_reviewer(
+            run.recipe, access=run.access, learn_from=lambda: _learnables(run)
+        )
+        _keep_recipe(run, opener.name)
         if on_due is not None:
             plan = (one for one in run.plan() if isinstance(one, Planned))
-            keys = ({"key": one.question.key(cast.name)} for one in plan)
+            keys = ({"key": one.question.key(opener.name)} for one in plan)
             on_due("answers", count_due(keys, run.answers, retry=again))
-        stage = ReviewStage(
-            cast.build, run.access, in_flight=run.recipe.max_connections, price=cast.price
-        )
-        questions = left_out.sift(run.plan(), cast.name)
+        in_flight = run.recipe.reviewer.max_connections
+        stage = ReviewStage(opener, run.access, in_flight=in_flight)
+        questions = left_out.sift(run.plan(), opener.name)
         asked = put("answers", questions, stage, table=run.answers, retry=again)
     return Outcome(
-        reviewer=cast.name,
+        reviewer=opener.name,
         clips=surveyed,
         answers=asked,
         unreadable=dict(left_out.unreadable),
@@ -254,12 +255,12 @@ def _learnables(run: Run) -> Iterator[Learnable]:
                 yield Learnable(clip, found.entry.origin, found.entry.group)
 
 
-def _keep_recipe(run: Run, cast: Cast) -> None:
+def _keep_recipe(run: Run, reviewer: str) -> None:
     """Store the recipe; a run that was started with another one is refused."""
     document = {
-        "reviewer": cast.name,
+        "reviewer": reviewer,
         "instrument": str(run.scope.instrument),
-        "recipe": run.recipe.model_dump(mode="json"),
+        "recipe": run.recipe.stored(),
     }
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     before = find_recipe(run.place)
@@ -267,7 +268,7 @@ def _keep_recipe(run: Run, cast: Cast) -> None:
         raise before.error(run.place.uri)
     if before is not None and (before.instrument, before.reviewer) != (
         document["instrument"],
-        cast.name,
+        reviewer,
     ):
         setting, problem = "out", f"{run.place.uri} holds a run of {before.reviewer}"
         raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")

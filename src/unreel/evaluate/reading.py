@@ -11,8 +11,8 @@ from unreel.core.failure import Failure, damaged_row, stored_failure
 from unreel.core.verdict import Verdict
 from unreel.evaluate.job import Run
 from unreel.evaluate.questions import Planned, Unaskable
-from unreel.protocols.protocol import Mode, Reading, protocol
-from unreel.protocols.space import BoxSpace, declare_space
+from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.reading import read_text
 
 _LOOK: Final = 1024
 
@@ -43,18 +43,19 @@ def read_answer(planned: Planned, answer: Mapping[str, Any], *, mode: Mode) -> V
     question = planned.question
     if answer["text"] is None:
         return damaged_row("no text of an answer")
+    instrument = protocol(question.instrument.protocol)
     try:
-        space = _space(planned, answer)
+        return read_text(
+            answer["text"],
+            instrument,
+            prompt=question.condition.prompt,
+            mode=mode,
+            box_space=_space(answer) if instrument.instrument.protocol == "trace" else None,
+            video=planned.clips[0].facts.video,
+        )
     except (UnreelError, LookupError) as error:
         return damaged_row(f"its notes name no space of boxes ({error})")
-    reading = Reading(mode=mode, prompt=question.condition.prompt, space=space)
-    said: Verdict = protocol(question.instrument.protocol).parse(answer["text"], reading)
-    return said
 
 
-def _space(planned: Planned, answer: Mapping[str, Any]) -> BoxSpace | None:
-    if planned.question.instrument.protocol != "trace":
-        return None
-    video = planned.clips[0].facts.video
-    declared = str(parse_object((answer["notes"] or "").encode())["box_space"])
-    return declare_space(declared, width=video.width, height=video.height)
+def _space(answer: Mapping[str, Any]) -> str:
+    return str(parse_object((answer["notes"] or "").encode())["box_space"])

@@ -14,9 +14,9 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
-from unreel.evaluate.cast import Cast
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.opening import Opener
 
 NOTE: Final = (
     "A sample: the clip was drawn by unreel with one fault put in, and the answers are recorded. They were "
@@ -77,10 +77,10 @@ class SampleReviewer:
         """Nothing to close."""
 
 
-def sample_casts() -> tuple[Cast, ...]:
+def sample_reviewers() -> tuple[Opener, ...]:
     """The sample's two reviewers: one that sees the fault, and one that does not."""
     return tuple(
-        Cast(name=name, build=partial(SampleReviewer, name, texts))
+        Opener(name=name, build=partial(SampleReviewer, name, texts))
         for name, texts in _ANSWERS.items()
     )
 

@@ -13,9 +13,9 @@ from unreel.core.errors import (
     UnreelError,
 )
 from unreel.engine.place import Place
-from unreel.engine.recipe import check_sections
-from unreel.engine.section import Section, Text
 from unreel.evaluate.recipe import EvalRecipe, check_recipe
+from unreel.recipes.reading import check_sections
+from unreel.recipes.section import Section, Text
 
 RECIPE_FILE: Final = "recipe.json"
 

@@ -114,7 +114,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
     return tuple(
         Entrant(
             reviewer=run.reviewer_name(),
-            is_floor=recipe.model in FLOORS,
+            is_floor=recipe.reviewer.model in FLOORS,
             condition=score.condition,
             instrument=recipe.instrument,
             benchmark=str(Path(recipe.benchmark).resolve()),

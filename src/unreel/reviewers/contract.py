@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
+
+MOST_EXHIBITS: Final = 2
 
 
 class Material(StrEnum):
@@ -58,7 +60,7 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One question as a reviewer receives it: one clip, or two in the order shown."""
+    """One question as a reviewer receives it: one clip, two in the order shown, or words alone."""
 
     key: str
     """`Question.key` for this reviewer."""
@@ -68,8 +70,8 @@ class Sheet:
     condition: Condition
 
     def __post_init__(self) -> None:
-        if len(self.exhibits) not in {1, 2}:
-            msg = f"a sheet shows one clip or two, got {len(self.exhibits)}. Ask about each apart"
+        if len(self.exhibits) > MOST_EXHIBITS:
+            msg = f"a sheet shows two clips at most, got {len(self.exhibits)}. Ask about each apart"
             raise InvalidValueError(msg)
 
 

@@ -4,15 +4,20 @@ from typing import Final
 
 from unreel.core.registry import Lazy, Registry
 
+ENDPOINT: Final = "endpoint"
+RECORDED: Final = "recorded"
+FITTED: Final = ("metadata", "motion")
+"""Floors that learn from the benchmark itself, without the creator of the clip they judge."""
+
 REVIEWERS: Final = Registry(
     "reviewer",
     {
         "always-generated": Lazy("unreel.reviewers.floors.constant:always_generated"),
         "always-real": Lazy("unreel.reviewers.floors.constant:always_real"),
         "coin": Lazy("unreel.reviewers.floors.constant:CoinReviewer"),
-        "endpoint": Lazy("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
+        ENDPOINT: Lazy("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
         "metadata": Lazy("unreel.reviewers.floors.metadata:fit_metadata"),
         "motion": Lazy("unreel.reviewers.floors.motion:fit_motion"),
-        "recorded": Lazy("unreel.reviewers.recorded:read_recorded"),
+        RECORDED: Lazy("unreel.reviewers.recorded:read_recorded"),
     },
 )

@@ -36,10 +36,12 @@ def build_body(
             if exhibit.sound_wav is None:
                 return _cannot(f"clip {exhibit.clip.id[:12]} has no sound")
             parts.append(_sound(exhibit.sound_wav))
-    parts.append(_text(sheet.prompt))
     head = json.dumps(fields)[:-1].encode()
-    message = b'"messages": [{"role": "user", "content": ['
-    return b"".join((head, b", ", message, b", ".join(parts), b"]}]}"))
+    message = b'"messages": [{"role": "user", "content": '
+    content = json.dumps(sheet.prompt).encode()
+    if parts:
+        content = b"".join((b"[", b", ".join([*parts, _text(sheet.prompt)]), b"]"))
+    return b"".join((head, b", ", message, content, b"}]}"))
 
 
 def _times(sheet: Sheet, family: Family) -> TimeFormat | None:

@@ -35,6 +35,8 @@ class Manner:
     """The model's own, where the family takes one."""
     family: str | None = None
     """For a model whose name does not tell its family."""
+    box_space: str | None = None
+    """What its boxes count in, where that is not what its family says."""
 
     def label(self) -> str:
         """What differs from the usual manner."""
@@ -85,7 +87,7 @@ class EndpointReviewer:
         _check_way(address, api_key)
         self._family = family_of(address, manner.family)
         _check_abilities(self._family, manner)
-        self._show = manner.show
+        self._show, self._box_space = manner.show, manner.box_space
         self._fields = _request_fields(address, self._family, manner)
         self._name = endpoint_name(model, manner)
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
@@ -126,7 +128,7 @@ class EndpointReviewer:
         return self._budget.spending()
 
     def box_space(self, exhibit: Exhibit) -> str:
-        return self._family.box_space(*exhibit.shown_size)
+        return self._box_space or self._family.box_space(*exhibit.shown_size)
 
     async def answer(self, sheet: Sheet) -> Reply | Failure:
         body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)

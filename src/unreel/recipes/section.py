@@ -17,6 +17,11 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        """The keys that may be written in it."""
+        return list(cls.model_fields)
+
 
 def _exact(value: object) -> Fraction:
     """A number as it is written: 0.1 is a tenth, 30000/1001 stays what it is."""

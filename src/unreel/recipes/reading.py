@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unreel.core.errors import InvalidSettingError, UnreelError, known_names
-from unreel.engine.section import Section
+from unreel.recipes.section import Section
 
 Checked = TypeVar("Checked", bound=Section)
 
@@ -33,7 +33,7 @@ def check_sections(
         key = ".".join(map(str, first["loc"]))
         match first["type"]:
             case "extra_forbidden":
-                known = list(_section_at(shape, first["loc"]).model_fields)
+                known = _section_at(shape, first["loc"]).known_keys()
                 problem, remedy = "no such setting", known_names(str(first["loc"][-1]), known)
             case "missing":
                 type_it = "" if typed is None else f", or type {typed(key)}"

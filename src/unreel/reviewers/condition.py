@@ -1,0 +1,55 @@
+"""`[[condition]]`: how questions are put, as people write it."""
+
+from typing import Any, Final, Literal
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition
+from unreel.media.sampling import parse_plan
+from unreel.protocols.protocol import Protocol
+from unreel.recipes.section import Section, Text
+from unreel.reviewers.section import ReviewerSection
+
+PAPER: Final = "paper"
+
+
+class ConditionSection(Section):
+    """How questions are put. A run may carry several."""
+
+    sampling: Text = "uniform-8"
+    audio: Literal["off", "on"] = "off"
+    watermark: Literal["kept", "removed"] = "kept"
+    thinking: Literal["default", "off", "on"] = "default"
+    prompt: Text = PAPER
+
+    def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
+        """The same with the sampling plan's one spelling, and a prompt that suits `thinking`.
+
+        The paper's prompt may ask for thoughts: where none are wanted and no prompt is named, the
+        first variant that asks for none takes its place.
+        """
+        prompt = self.prompt
+        if "prompt" not in self.model_fields_set and self.thinking == "off":
+            silent = (name for name, p in instrument.prompts.items() if not p.asks_to_think)
+            prompt = next(silent, prompt)
+        instrument.prompt(prompt)
+        plan = str(parse_plan(self.sampling))
+        return ConditionSection(**(self.model_dump() | {"sampling": plan, "prompt": prompt}))
+
+    def require_thinking(self, instrument: Protocol[Any, Any], asked: ReviewerSection) -> None:
+        """Refuse a way of thinking that the reviewer cannot be told."""
+        if self.thinking == "default":
+            return
+        problem = asked.thinking_problem(
+            self.thinking, asked=instrument.prompt(self.prompt).asks_to_think
+        )
+        if problem is not None:
+            setting = f"thinking={self.thinking} with prompt={self.prompt}"
+            remedy = (
+                "Leave thinking at its default, name another prompt, or name the model's family "
+                "in the recipe"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+
+    def as_condition(self) -> Condition:
+        """The condition that a resolved section stands for."""
+        return Condition(**self.model_dump())

@@ -1,0 +1,179 @@
+"""`[reviewer]`: who is asked, where, how patiently and for how much; the description opens itself."""
+
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field, field_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.protocols.protocol import Mode
+from unreel.protocols.space import declare_space
+from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text
+from unreel.reviewers.contract import Material, Reviewer
+from unreel.reviewers.endpoint.budget import Price, read_prices
+from unreel.reviewers.endpoint.families import Switch, family_of, switch_thinking
+from unreel.reviewers.endpoint.keys import Contact, contact
+from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.opening import Opener
+from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
+
+if TYPE_CHECKING:  # an endpoint's client takes its time to load
+    from unreel.reviewers.endpoint.retrying import Patience
+    from unreel.reviewers.endpoint.reviewer import Manner
+
+OFFLINE: Final = tuple(name for name in REVIEWERS.names() if name != ENDPOINT)
+"""Reviewers that need no server."""
+
+
+class ReviewerSection(Section):
+    """Everything that decides who answers, and how."""
+
+    model: Text
+    """`provider/name`, `provider/name@URL`, or a name of `unreel.reviewers.roster`."""
+    recorded: Text | None = None
+    """The answers that the model `recorded` replays."""
+    max_tokens: MaxTokens = 2048
+    show: Literal["frames", "clip"] = "frames"
+    family: Text | None = None
+    """For a model whose name does not tell its family."""
+    box_space: Text | None = None
+    """What its boxes count in, where that is not what its family says."""
+    parser: Mode = "strict"
+    """How its answers are read."""
+    deadline_s: Deadline = 120.0
+    max_connections: Connections = 16
+    max_requests: Count | None = None
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9)] | None = None
+    prices: Text | None = None
+    """A TOML file of prices, needed for a cap on cost."""
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_known(cls, model: str) -> str:
+        if "/" in model:
+            read_address(model)
+        elif model not in OFFLINE:
+            setting, problem = "model", f"no reviewer is named {model!r}"
+            remedy = (
+                f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(OFFLINE)}"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+        return model
+
+    @field_validator("box_space")
+    @classmethod
+    def _space_can_be_declared(cls, space: str | None) -> str | None:
+        if space is not None:
+            declare_space(space, width=1, height=1)
+        return space
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a server answers."""
+        return "/" in self.model
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from a benchmark before it answers."""
+        return self.model in FITTED
+
+    def opener(self, *, key_hosts: str, seed: int = 0) -> Opener:
+        """What opens it; `key_hosts` is the setting of that name.
+
+        Raises:
+            InvalidSettingError: It needs something that was not given, or learns from a benchmark.
+        """
+        if self.is_served:
+            return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
+        if self.learns:
+            setting, problem = (
+                "model",
+                f"{self.model} learns from a benchmark, and one clip is none",
+            )
+            raise InvalidSettingError(setting, problem, "Use it with `unreel eval`")
+        if self.model == RECORDED:
+            return self._recorded()
+        reviewer: Reviewer = REVIEWERS.load(self.model)()
+        return opener_of(reviewer)
+
+    def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
+        """Why it cannot be told to think or not to; `asked`: whether the prompt asks for thoughts."""
+        if self.model == RECORDED:
+            return None  # whoever recorded the answers knows
+        if not self.is_served:
+            return f"{self.model} does not think" if thinking == "on" else None
+        family = family_of(read_address(self.model), self.family)
+        switched = switch_thinking(family, thinking, asked=asked)
+        return switched if isinstance(switched, str) else None
+
+    def _endpoint(self, contacted: Contact, seed: int) -> Opener:
+        from unreel.reviewers.endpoint.reviewer import endpoint_name
+
+        price = None
+        if self.prices is not None:
+            price = read_prices(Path(self.prices)).get(read_address(self.model).name)
+        if self.max_cost_usd is not None and price is None:
+            setting, problem = "max_cost_usd", f"no price of {self.model} is known"
+            raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
+        name = endpoint_name(self.model, self.manner)
+        build = partial(_open_endpoint, self, price, contacted, seed)
+        return Opener(name=name, build=build, price=price)
+
+    @property
+    def manner(self) -> "Manner":
+        """How clips are shown to it, and how it writes."""
+        from unreel.reviewers.endpoint.reviewer import Manner
+
+        return Manner(
+            show=Material(self.show),
+            max_tokens=self.max_tokens,
+            family=self.family,
+            box_space=self.box_space,
+        )
+
+    @property
+    def patience(self) -> "Patience":
+        """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
+        from unreel.reviewers.endpoint.retrying import Patience
+
+        half_s = self.deadline_s / 2
+        return Patience(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))
+
+    def _recorded(self) -> Opener:
+        if self.recorded is None:
+            setting, problem = "recorded", "the model `recorded` needs the file of its answers"
+            raise InvalidSettingError(setting, problem, "Name it: --recorded FILE")
+        path = Path(self.recorded)
+        name = f"recorded:{path.stem}"
+        return Opener(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
+
+
+def opener_of(reviewer: Reviewer) -> Opener:
+    """What opens a reviewer that is there already."""
+    return Opener(name=reviewer.name, build=partial(_same, reviewer))
+
+
+def _same(reviewer: Reviewer) -> Reviewer:
+    return reviewer
+
+
+def _open_endpoint(
+    section: ReviewerSection, price: Price | None, contacted: Contact, seed: int
+) -> Reviewer:
+    from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+
+    return EndpointReviewer(
+        section.model,
+        api_key=contacted.read_key(),
+        manner=section.manner,
+        limits=Limits(
+            max_connections=section.max_connections,
+            max_requests=section.max_requests,
+            max_cost_usd=section.max_cost_usd,
+            price=price,
+            patience=section.patience,
+        ),
+        seed=seed,
+    )
