@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "src" / "unreel" / "report" / "static" / "vendor"
+FOLDER = Path(__file__).parents[1] / "src/unreel/report/boards/static/vendor"
 ROW = re.compile(
     r"\| `(?P<file>[^`]+)` \| npm `(?P<package>[^`]+)` (?P<version>\S+), `(?P<path>[^`]+)`.*`(?P<sha>[0-9a-f]{64})` \|"
 )

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from browser import chromium, narrow, serve, watched
 from seaweed import s3
 from stalls import Stalls, watch_stalls
 from unreel.core.settings import read_settings
 
-__all__ = ["s3"]  # a fixture that lives in a file of its own
+__all__ = [
+    "chromium",
+    "narrow",
+    "s3",
+    "serve",
+    "watched",
+]  # fixtures that live in files of their own
 
 SHARED = Path(__file__).parents[2] / "shared"
 

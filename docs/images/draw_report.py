@@ -28,7 +28,7 @@ from unreel.evaluate.recipe import check_recipe
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import ExplanationJudges
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
-from unreel.report.reading import RULINGS
+from unreel.report.entrants import RULINGS
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.budget import Spending
 from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name

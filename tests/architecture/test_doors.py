@@ -46,7 +46,7 @@ ELSEWHERE = {
     # through the door, which has methods of the same names
     ("engine/start_log.py", "rename"),
     ("engine/lock.py", "open"),
-    ("report/shelf.py", "link"),
+    ("report/clips/media_folder.py", "link"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),
     # the device that keeps nothing

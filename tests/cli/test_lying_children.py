@@ -31,7 +31,7 @@ BOOT = f"""
 import sys; sys.path.insert(0, {str(SANDBOX)!r})
 from unreel.media import access
 access.open_sandbox.__kwdefaults__["tasks"] = "lying_tasks:TASKS"
-from unreel.report import provenance
+from unreel.report.review import provenance
 provenance._TASKS = "lying_manifests:TASKS"
 from unreel.cli.main import main
 main()

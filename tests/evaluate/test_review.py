@@ -177,7 +177,7 @@ def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
 
 def test_a_review_loads_no_table_and_no_client() -> None:
     code = (
-        "import sys, unreel.cli.review, unreel.evaluate.review, unreel.report.terminal;"
+        "import sys, unreel.cli.review, unreel.evaluate.review, unreel.report.review.terminal;"
         "print(*{m.partition('.')[0] for m in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

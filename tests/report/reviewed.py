@@ -12,8 +12,8 @@ from unreel.core.trace import Trace
 from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluate.sample import SampleReviewer
 from unreel.media.access import media_reader
-from unreel.report.evidence import Background, Evidence, write_evidence
-from unreel.report.provenance import ManifestState, Provenance
+from unreel.report.review.evidence import Background, Evidence, write_evidence
+from unreel.report.review.provenance import ManifestState, Provenance
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import OpenReviewer
 

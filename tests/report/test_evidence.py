@@ -14,12 +14,8 @@ from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
-from unreel.core.settings import Settings
-from unreel.evaluate.review import survey_clip
-from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.footage import prepare_footage
-from unreel.report.wording import agreements, explain_failure, headline, parts, tone
+from unreel.report.review.opinion_text import agreements, explain_failure, headline, parts, tone
 
 BALL = ClipRecipe(n_frames=24, seed=3)
 GENERATED = {"trace": trace_text((0, 0, 96, 64), start_s=0.5), "realism": "<answer>2</answer>"}
@@ -96,30 +92,6 @@ def test_the_annotated_copy_has_every_frame_and_the_box(ball, tmp_path) -> None:
     edge = np.abs(after[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min()
     assert edge < 150
     assert np.abs(before[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min() > edge
-
-
-def test_a_clip_above_the_limit_lies_beside_the_page(ball, tmp_path) -> None:
-    with media_reader(Settings(), trusted=True) as reader:
-        clip = survey_clip(ball, reader)
-        inside = prepare_footage(clip, tmp_path, reader=reader)
-        assert inside.src.startswith("data:video/mp4;base64,")
-        assert list(tmp_path.iterdir()) == []
-        beside = prepare_footage(clip, tmp_path, reader=reader, inline_bytes=100)
-    assert beside.src == "clip.mp4"
-    assert (tmp_path / "clip.mp4").read_bytes() == ball.read_bytes()
-    assert not beside.is_copy
-
-
-@pytest.mark.parametrize(
-    ("container", "copied"), [("mp4", False), ("webm", False), ("mkv", True), ("gif", True)]
-)
-def test_only_what_browsers_cannot_play_is_copied(tmp_path, container, copied) -> None:
-    file = tmp_path / f"clip.{container}"
-    file.write_bytes(synthesise(replace(BALL, container=container, n_frames=12)))
-    with media_reader(Settings(), trusted=True) as reader:
-        footage = prepare_footage(survey_clip(file, reader), tmp_path, reader=reader)
-    assert footage.is_copy is copied
-    assert (footage.width, footage.height) == (192, 128)
 
 
 def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:

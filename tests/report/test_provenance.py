@@ -6,7 +6,7 @@ import pytest
 
 from credentials import sign
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.provenance import Manifest, ManifestState, read_provenance
+from unreel.report.review.provenance import Manifest, ManifestState, read_provenance
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
 

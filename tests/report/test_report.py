@@ -19,8 +19,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import ExplanationJudges
-from unreel.report.clips import FAILED, RIGHT, UNREADABLE, WRONG
-from unreel.report.reading import RULINGS, read_run
+from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.entrants import RULINGS, read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
 
@@ -176,14 +176,14 @@ def test_charts_are_valid_vega_lite(trace_run: Any, floor_run: Any, tmp_path: Pa
     assert len(charts) == 8
     for spec in charts.values():
         altair.Chart.from_dict(spec)
-    vendored = Path(write_report.__code__.co_filename).parent / "static" / "vendor"
+    vendored = Path(write_report.__code__.co_filename).parent / "boards/static/vendor"
     version = re.search(r'"(6\.\d+)\.\d+"', (vendored / "vega-lite.min.js").read_text())
     assert version is not None
     assert altair.SCHEMA_VERSION.startswith(f"v{version[1]}.")
 
 
 def test_scripts_of_others_are_the_ones_that_the_list_names() -> None:
-    vendored = Path(write_report.__code__.co_filename).parent / "static" / "vendor"
+    vendored = Path(write_report.__code__.co_filename).parent / "boards/static/vendor"
     listed = (vendored / "README.md").read_text(encoding="utf-8")
     for script in vendored.glob("*.js"):
         line = next(line for line in listed.splitlines() if line.startswith(f"| `{script.name}`"))

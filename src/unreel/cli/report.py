@@ -10,7 +10,7 @@ from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 
 if TYPE_CHECKING:
-    from unreel.report.shelf import Media
+    from unreel.report.clips.media_folder import Media
 
 
 @click.command()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from unreel.evaluate.review import Inquiry, Opinion, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
-    from unreel.report.provenance import Provenance
+    from unreel.report.review.provenance import Provenance
     from unreel.reviewers.asking import Desk
     from unreel.reviewers.opening import Opener, OpenReviewer
 
@@ -260,14 +260,14 @@ class _Desk:
         if self._quiet:
             return lambda _opinion: None
         from unreel.cli.console import open_console
-        from unreel.report.terminal import opinion_block
+        from unreel.report.review.terminal import opinion_block
 
         console = open_console(pipe_width=_PIPE_WIDTH)
         echo(Path(clip.location).name if self._ask.sample else clip.location, "")
         return lambda opinion: console.print(opinion_block(opinion, clip))
 
     def _show_rest(self, found: "Review", provenance: "Provenance") -> None:
-        from unreel.report.wording import NO_PROOF, agreements
+        from unreel.report.review.opinion_text import NO_PROOF, agreements
 
         if self._quiet:
             return
@@ -277,7 +277,7 @@ class _Desk:
         say(NO_PROOF)
 
     def _write(self, found: "Review", folder: Path, provenance: "Provenance") -> dict[str, object]:
-        from unreel.report.evidence import Background, write_evidence
+        from unreel.report.review.evidence import Background, write_evidence
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
@@ -295,7 +295,7 @@ class _Desk:
 
 
 def _read_origin(file: Path, settings: Settings) -> "Provenance":
-    from unreel.report.provenance import read_provenance
+    from unreel.report.review.provenance import read_provenance
 
     return read_provenance(file, without_seccomp=bool(settings.media_without_seccomp))
 
@@ -305,7 +305,7 @@ def _path_or_failure(written: Path | Failure) -> object:
 
 
 def _row(found: "Review", provenance: "Provenance") -> dict[str, object]:
-    from unreel.report.wording import agreements
+    from unreel.report.review.opinion_text import agreements
 
     return {
         "file": found.clip.location,
@@ -318,7 +318,7 @@ def _row(found: "Review", provenance: "Provenance") -> dict[str, object]:
 
 
 def _opinion_row(opinion: "Opinion") -> dict[str, object]:
-    from unreel.report.wording import headline
+    from unreel.report.review.opinion_text import headline
 
     exhibit = opinion.exhibit
     return {

@@ -9,25 +9,25 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.evaluate.job import Run
-from unreel.report.account import costs, coverage
-from unreel.report.boards import Board, Panel, set_up_board
-from unreel.report.clips import Browser, build_browser
-from unreel.report.habits import bias, calibration, whole_frames
-from unreel.report.page import render, whole_page
-from unreel.report.parts import categories, creators
-from unreel.report.ranking import gradient, leaderboard
-from unreel.report.reading import Entrant, read_run, shared_boards
-from unreel.report.shelf import Media, Shelf
+from unreel.pages.page import render, whole_page
+from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
+from unreel.report.boards.board import Board, Panel, set_up_board
+from unreel.report.boards.coverage_and_cost import costs, coverage
+from unreel.report.boards.parts import categories, creators
+from unreel.report.boards.ranking import gradient, leaderboard
+from unreel.report.clips.browser import Browser, build_browser
+from unreel.report.clips.media_folder import Media, Shelf
+from unreel.report.entrants import Entrant, read_run, shared_boards
 
 PAGE: Final = "index.html"
-STYLES: Final = ("player.css", "report.css")
+STYLES: Final = ("unreel.pages:player.css", "unreel.report:report.css")
 SCRIPTS: Final = (
-    "vendor/vega.min.js",
-    "vendor/vega-lite.min.js",
-    "vendor/vega-interpreter.js",
-    "charts.js",
-    "player.js",
-    "clips.js",
+    "unreel.report.boards:vendor/vega.min.js",
+    "unreel.report.boards:vendor/vega-lite.min.js",
+    "unreel.report.boards:vendor/vega-interpreter.js",
+    "unreel.report.boards:charts.js",
+    "unreel.pages:player.js",
+    "unreel.report.clips:clips.js",
 )
 
 
@@ -126,7 +126,7 @@ def _document(boards: Sequence[Board], browser: Browser) -> str:
         (f"{browser.n_answers:,}", "answers"),
     ]
     heading = " and ".join(dict.fromkeys(board.benchmark for board in boards))
-    body = render("report.html", boards=boards, tiles=tiles, heading=heading)
+    body = render("unreel.report:report.html", boards=boards, tiles=tiles, heading=heading)
     data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
     data |= {f"report-clips-{n}": chunk for n, chunk in enumerate(browser.chunks)}
     return whole_page(

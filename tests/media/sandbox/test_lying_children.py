@@ -18,8 +18,8 @@ from unreel.media.reader import MediaReader
 from unreel.media.render import Cut
 from unreel.media.sandbox import Limits, Sandbox
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report import provenance
-from unreel.report.provenance import ManifestState, Provenance, read_provenance
+from unreel.report.review import provenance
+from unreel.report.review.provenance import ManifestState, Provenance, read_provenance
 
 SECONDS = 2
 MOST_GROWTH_KB = 1 << 20

@@ -3,9 +3,9 @@
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured
-from unreel.report.boards import Board, Contender, Panel
-from unreel.report.charts import Chart, Point, ranked, stepped
-from unreel.report.figures import (
+from unreel.report.boards.board import Board, Contender, Panel
+from unreel.report.boards.charts import Chart, Point, ranked, stepped
+from unreel.report.boards.figures import (
     FIGURES,
     GRADIENT,
     LEADING,
@@ -14,8 +14,8 @@ from unreel.report.figures import (
     metric_of,
     upshot_of,
 )
-from unreel.report.printed import Printed, PrintedRow, printed_board
-from unreel.report.tables import (
+from unreel.report.boards.printed import Printed, PrintedRow, printed_board
+from unreel.report.boards.tables import (
     Cell,
     Column,
     Line,

@@ -21,11 +21,10 @@ from unreel.evaluate.review import Opinion, Review
 from unreel.media.overlay import annotate
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
-from unreel.report.findings import find_tracks, moving_marks
-from unreel.report.footage import Footage, data_uri, prepare_footage
-from unreel.report.page import render, whole_page
-from unreel.report.provenance import Provenance
-from unreel.report.wording import (
+from unreel.pages.footage import Footage, data_uri, prepare_footage
+from unreel.pages.page import render, whole_page
+from unreel.report.review.findings import find_tracks, moving_marks
+from unreel.report.review.opinion_text import (
     NO_PROOF,
     agreements,
     explain_failure,
@@ -34,6 +33,7 @@ from unreel.report.wording import (
     seconds,
     tone,
 )
+from unreel.report.review.provenance import Provenance
 
 PAGE: Final = "evidence.html"
 ANNOTATED: Final = "annotated.mp4"
@@ -91,7 +91,7 @@ def build_page(
     opinions = [_opinion_row(opinion, review) for opinion in review.opinions]
     named = dict.fromkeys(row["reviewer"] for row in opinions)
     body = render(
-        "evidence.html",
+        "unreel.report.review:evidence.html",
         name=name,
         clip=review.clip,
         video=review.clip.facts.video,
@@ -113,8 +113,8 @@ def build_page(
     return whole_page(
         title=f"{name}: evidence",
         body=body,
-        styles=["player.css", "evidence.css"],
-        scripts=["player.js", "evidence.js"],
+        styles=["unreel.pages:player.css", "unreel.report.review:evidence.css"],
+        scripts=["unreel.pages:player.js", "unreel.pages:mount.js"],
         data=data,
     )
 

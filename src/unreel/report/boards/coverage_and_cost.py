@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from unreel.report.boards import Board, Contender, Panel
-from unreel.report.charts import Chart, stacked
-from unreel.report.figures import Cost, Upshot, cost_of, upshot_of
-from unreel.report.ranking import name_cell
-from unreel.report.tables import (
+from unreel.report.boards.board import Board, Contender, Panel
+from unreel.report.boards.charts import Chart, stacked
+from unreel.report.boards.figures import Cost, Upshot, cost_of, upshot_of
+from unreel.report.boards.ranking import name_cell
+from unreel.report.boards.tables import (
     Cell,
     Column,
     Line,

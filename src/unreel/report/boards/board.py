@@ -8,10 +8,10 @@ from typing import Final
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.question import Condition
-from unreel.report.charts import FLOORS, SERIES, SHOWN, Chart, Palette
-from unreel.report.figures import LEADING, metric_of
-from unreel.report.reading import Entrant
-from unreel.report.tables import Table
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
+from unreel.report.boards.figures import LEADING, metric_of
+from unreel.report.boards.tables import Table
+from unreel.report.entrants import Entrant
 
 SPOKEN: Final = 4
 TITLES: Final = {

@@ -16,7 +16,7 @@ from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.review import Opinion
-from unreel.report.wording import explain_failure, headline, parts, seconds, tone
+from unreel.report.review.opinion_text import explain_failure, headline, parts, seconds, tone
 
 _STYLES = {
     "real": "bold green",

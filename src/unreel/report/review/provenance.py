@@ -16,7 +16,7 @@ from unreel.media.payload import Payload
 from unreel.media.sandbox import Limits, Sandbox
 from unreel.media.sandbox.wire import readable
 
-_TASKS: Final = "unreel.report.provenance_task:TASKS"
+_TASKS: Final = "unreel.report.review.provenance_task:TASKS"
 _LIMITS: Final = Limits(seconds=10, reply_bytes=1 << 20)
 _MARKS: Final = (
     (4, b"ftyp", "video/mp4"),

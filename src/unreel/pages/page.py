@@ -3,21 +3,26 @@
 Everything that comes from models, prompts and file names is text here, never markup: templates escape
 by themselves, data is JSON that cannot end its element, and the policy of the page runs those scripts
 alone that were put in by name.
+
+A template or a static file is named with the package that has it: `unreel.pages:player.js` lies in that
+package's folder `static`, a template in its folder `templates`.
 """
 
 import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from unreel.core.errors import InvalidValueError
 
+BASE: Final = "unreel.pages:base.css"
+_FRAME: Final = "unreel.pages:page.html"
 _MEDIA: Final = "'self' data: blob: file:"
 _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -36,12 +41,12 @@ def whole_page(
     data: Mapping[str, object],
     fetches: bool = False,
 ) -> str:
-    """A document that runs the named files of `report/static` and nothing else.
+    """A document that runs the named static files and nothing else.
 
     Args:
         title: of the window, as text.
         body: from `render`; its content lies in `<main id="main">`, where the skip link leads.
-        styles: after `base.css`, which every page has.
+        styles: after `BASE`, which every page has.
         scripts: run in this order, at the end of the body.
         data: for scripts, each under the id of its `<script type="application/json">` element.
         fetches: whether scripts may read files beside the page, where a web server serves it.
@@ -49,10 +54,10 @@ def whole_page(
     if 'id="main"' not in body:
         msg = 'a page needs its content in <main id="main">. Add it to the template'
         raise InvalidValueError(msg)
-    style_blocks = [_static(name) for name in dict.fromkeys(("base.css", *styles))]
+    style_blocks = [_static(name) for name in dict.fromkeys((BASE, *styles))]
     script_blocks = [_static(name) for name in dict.fromkeys(scripts)]
     page = render(
-        "page.html",
+        _FRAME,
         title=title,
         policy=_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),
         styles=style_blocks,
@@ -66,7 +71,7 @@ def whole_page(
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("unreel.report"),
+        loader=FunctionLoader(partial(_read, "templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -74,14 +79,19 @@ def _environment() -> Environment:
     )
 
 
+def _read(folder: str, name: str) -> str:
+    package, _, path = name.partition(":")
+    return files(package).joinpath(folder, path).read_text(encoding="utf-8")
+
+
 @cache
 def _static(name: str) -> Markup:
-    text = files("unreel.report").joinpath("static", name).read_text(encoding="utf-8")
+    text = _read("static", name)
     if "</script" in text.lower() or "</style" in text.lower():
         msg = f"{name} would end its own element. Write the tag in two pieces"
         raise InvalidValueError(msg)
     # A browser reads line ends as \n before it hashes.
-    return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of this package
+    return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of ours
 
 
 def _policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> str:

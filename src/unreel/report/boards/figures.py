@@ -10,7 +10,7 @@ from unreel.core.failure import Failure
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.groups import score_groups, trace_categories
 from unreel.protocols.protocol import Row
-from unreel.report.reading import Entrant, Item
+from unreel.report.entrants import Entrant, Item
 from unreel.stats.bootstrap import bootstrap_mean
 
 Better = Literal["more", "less", "neither"]

@@ -17,9 +17,9 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
-from unreel.report.figures import decided
-from unreel.report.reading import Entrant, Item, Subject, notes_of
-from unreel.report.shelf import Shelf
+from unreel.report.boards.figures import decided
+from unreel.report.clips.media_folder import Shelf
+from unreel.report.entrants import Entrant, Item, Subject, notes_of
 
 CHUNK: Final = 64
 """Clips whose details are unpacked together."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate
-from unreel.report.boards import Board, Panel
-from unreel.report.charts import Chart, Point, grouped
-from unreel.report.figures import Breakdown, by_category, by_creator
-from unreel.report.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.board import Board, Panel
+from unreel.report.boards.charts import Chart, Point, grouped
+from unreel.report.boards.figures import Breakdown, by_category, by_creator
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 
 _PERCENT = (0.0, 100.0)
 _SCALE = (1.0, 5.0)

@@ -1,4 +1,4 @@
-"""A real browser for the tests of this folder."""
+"""A real browser for the tests of pages."""
 
 import functools
 import http.server

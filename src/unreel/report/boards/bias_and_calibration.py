@@ -2,11 +2,11 @@
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.calibration import Ladder, calibrate_labels, climb
-from unreel.report.boards import Board, Contender, Panel
-from unreel.report.charts import Chart, Point, grouped, ladder, ranked
-from unreel.report.figures import FIGURES, metric_of
-from unreel.report.ranking import name_cell
-from unreel.report.tables import Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.board import Board, Contender, Panel
+from unreel.report.boards.charts import Chart, Point, grouped, ladder, ranked
+from unreel.report.boards.figures import FIGURES, metric_of
+from unreel.report.boards.ranking import name_cell
+from unreel.report.boards.tables import Column, Line, Notes, Table, measured_cell
 from unreel.stats.detection import Calibration
 
 _PERCENT = (0.0, 100.0)

@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from unreel.core.errors import InvalidValueError
-from unreel.report.page import whole_page
+from unreel.pages.page import whole_page
 
 MAIN = Markup('<main id="main"><h1>A page</h1>{}</main>')
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u2029&"
@@ -27,7 +27,10 @@ def test_its_own_scripts_and_styles_run_from_disk_and_from_a_server(
     watched, serve, tmp_path, way
 ) -> None:
     file = tmp_path / "page.html"
-    file.write_text(build(scripts=["player.js"], styles=["player.css"]), encoding="utf-8")
+    file.write_text(
+        build(scripts=["unreel.pages:player.js"], styles=["unreel.pages:player.css"]),
+        encoding="utf-8",
+    )
     page = watched.open(file) if way == "disk" else watched.open_at(serve(tmp_path) + "page.html")
     assert page.evaluate("typeof unreelPlayer.mount") == "function"
     assert page.evaluate("getComputedStyle(document.body).margin") == "0px"
@@ -71,7 +74,9 @@ def test_a_script_that_was_not_put_in_by_name_is_refused(chromium, tmp_path) -> 
 
 
 def test_the_policy_allows_no_inline_code_and_no_network() -> None:
-    policy = re.search(r'Security-Policy" content="([^"]*)"', build(scripts=["player.js"]))
+    policy = re.search(
+        r'Security-Policy" content="([^"]*)"', build(scripts=["unreel.pages:player.js"])
+    )
     assert policy is not None
     rules = dict(rule.strip().split(" ", 1) for rule in policy[1].replace("&#39;", "'").split(";"))
     assert rules["default-src"] == "'none'"
@@ -100,7 +105,7 @@ def test_a_page_without_its_content_place_is_refused() -> None:
 
 
 def test_a_value_that_a_template_lacks_is_an_error() -> None:
-    from unreel.report.page import render
+    from unreel.pages.page import render
 
     with pytest.raises(jinja2.UndefinedError):
-        render("page.html", title="only")
+        render("unreel.pages:page.html", title="only")

@@ -1,0 +1,1 @@
+"""The browser of single clips in a report, and the clips beside it."""
