@@ -1,7 +1,10 @@
 """unreel tells whether a video looks AI-generated, where, when and why.
 
-The words of the domain are here; the jobs are the commands of `unreel --help`.
+The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `curate`,
+`open_benchmark`, `open_media`. A verb is loaded when it is first used.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from unreel.core.answer import Answer, Reply, Usage
 from unreel.core.box import Box
@@ -24,6 +27,15 @@ from unreel.core.verdict import (
     UnparsedReason,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from unreel.evaluate.review import Review
+    from unreel.reviewers.contract import Reviewer
+    from unreel.verbs.curating import curate
+    from unreel.verbs.opening import open_benchmark, open_media
+    from unreel.verbs.reviewing import review, review_async
+    from unreel.verbs.running import Run, evaluate, open_run
+    from unreel.verbs.scoring import score
 
 __all__ = [
     "Answer",
@@ -54,6 +66,9 @@ __all__ = [
     "RealismVerdict",
     "RealityVerdict",
     "Reply",
+    "Review",
+    "Reviewer",
+    "Run",
     "Scorecard",
     "TimeSpan",
     "Trace",
@@ -66,4 +81,39 @@ __all__ = [
     "Verdict",
     "VideoFacts",
     "Vote",
+    "curate",
+    "evaluate",
+    "open_benchmark",
+    "open_media",
+    "open_run",
+    "review",
+    "review_async",
+    "score",
 ]
+
+_LAZY = {
+    "Review": "unreel.evaluate.review",
+    "Reviewer": "unreel.reviewers.contract",
+    "Run": "unreel.verbs.running",
+    "curate": "unreel.verbs.curating",
+    "evaluate": "unreel.verbs.running",
+    "open_benchmark": "unreel.verbs.opening",
+    "open_media": "unreel.verbs.opening",
+    "open_run": "unreel.verbs.running",
+    "review": "unreel.verbs.reviewing",
+    "review_async": "unreel.verbs.reviewing",
+    "score": "unreel.verbs.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

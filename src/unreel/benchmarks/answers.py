@@ -1,6 +1,6 @@
 """Answers from a file, joined with the entries they are about."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -57,26 +57,18 @@ def read_answers(path: Path) -> Iterator[Given | Rejected]:
             yield Rejected(f"row {number}", str(error))
 
 
-def join_answers(rows: Iterable[Row], path: Path) -> Joined:
-    """The entries of `rows` with the answers of the file at `path`, matched by name or location.
+def join_answers(rows: Iterable[Row], source: Path | Mapping[str, str | Failure]) -> Joined:
+    """The entries of `rows` with the answers of a file, or those given, matched by name or location.
 
     Raises:
         UnreadableSourceError: the file answers one clip twice, or no row of it could be read.
     """
-    answers: dict[str, Outcome] = {}
     rejected: list[Rejected] = []
-    for given in read_answers(path):
-        if isinstance(given, Rejected):
-            rejected.append(given)
-        elif given.name in answers:
-            problem = f"two answers about {given.name!r}"
-            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
-        else:
-            answers[given.name] = given.outcome
-    if rejected and not answers:
-        problem = f"no readable answers, first {rejected[0]}"
-        remedy = f"Write the columns text and one of {', '.join(NAME_COLUMNS)}"
-        raise UnreadableSourceError(str(path), problem, remedy)
+    if isinstance(source, Path):
+        path, answers = source, _read_file(source, rejected)
+    else:
+        path = Path("answers")
+        answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
     pairs: list[tuple[Entry, Outcome | None]] = []
     used: set[str] = set()
     for row in rows:
@@ -91,6 +83,23 @@ def join_answers(rows: Iterable[Row], path: Path) -> Joined:
         pairs.append((row, answers[keys[0]] if keys else None))
     unknown = tuple(name for name in answers if name not in used)
     return Joined(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
+
+
+def _read_file(path: Path, rejected: list[Rejected]) -> dict[str, Outcome]:
+    answers: dict[str, Outcome] = {}
+    for given in read_answers(path):
+        if isinstance(given, Rejected):
+            rejected.append(given)
+        elif given.name in answers:
+            problem = f"two answers about {given.name!r}"
+            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+        else:
+            answers[given.name] = given.outcome
+    if rejected and not answers:
+        problem = f"no readable answers, first {rejected[0]}"
+        remedy = f"Write the columns text and one of {', '.join(NAME_COLUMNS)}"
+        raise UnreadableSourceError(str(path), problem, remedy)
+    return answers
 
 
 def _given(row: Cells) -> Given:

@@ -24,7 +24,8 @@ from unreel.core.writing import Folder
 if TYPE_CHECKING:
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
-    from unreel.evaluate.review import Inquiry, Opinion, Review
+    from unreel.evaluate.opinion import Opinion
+    from unreel.evaluate.review import Inquiry, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
     from unreel.report.review.provenance import Provenance

@@ -5,6 +5,7 @@ from typing import Final, NewType
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
+from unreel.core.notebook import html_table
 
 ClipId = NewType("ClipId", str)
 """SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id` checks
@@ -42,3 +43,14 @@ class Clip:
     location: str
     """Path or URL of the bytes; two locations with the same bytes are the same clip."""
     facts: ClipFacts
+
+    def _repr_html_(self) -> str:
+        video, length_s = self.facts.video, float(self.facts.video.duration_s)
+        rows = [
+            ("location", self.location),
+            ("id", self.id),
+            ("picture", f"{video.width} x {video.height}, {video.codec}, {video.pixel_format}"),
+            ("length", f"{length_s:.2f} s, {video.n_frames} frames"),
+            ("sound", ", ".join(sound.codec for sound in self.facts.audio) or "none"),
+        ]
+        return html_table("Clip", ("", ""), rows)

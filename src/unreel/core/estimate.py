@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from unreel.core.errors import InvalidValueError
+from unreel.core.notebook import html_table
 from unreel.core.question import Instrument
 
 
@@ -85,8 +86,21 @@ class Scorecard:
     unparsed: Mapping[str, int] = field(default_factory=dict)
     """Answers, or parts of answers, that could not be read, by part and reason."""
 
+    def _repr_html_(self) -> str:
+        rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]
+        title = f"{self.instrument}: {self.n_answered} of {self.n_questions} questions answered"
+        return html_table(title, ("figure", "value", "interval", "n", "read"), rows)
+
     def __getitem__(self, name: str) -> Measured:
         for metric in self.metrics:
             if metric.name == name:
                 return metric.value
         raise KeyError(name)
+
+
+def _spelt(value: Measured) -> tuple[str, str, str]:
+    match value:
+        case Estimate():
+            return f"{value.value:.4g}", f"{value.low:.4g} to {value.high:.4g}", str(value.n)
+        case Unmeasured():
+            return "not measured", value.why, ""

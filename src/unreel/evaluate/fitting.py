@@ -11,9 +11,8 @@ from unreel.engine.access import Access, local_copy
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.reviewers.contract import Material
-from unreel.reviewers.opening import Opener
+from unreel.reviewers.opening import Opener, lend
 from unreel.reviewers.roster import REVIEWERS
-from unreel.reviewers.section import opener_of
 from unreel.reviewers.showing import show
 
 if TYPE_CHECKING:  # the learners take a second to load
@@ -39,7 +38,7 @@ def describe_reviewer(
     fit: Any = REVIEWERS.load(section.model)
     wants = frozenset({Material.FRAMES}) if section.model == "motion" else frozenset()
     specimens = _specimens(learn_from(), access, condition=recipe.conditions[0], wants=wants)
-    return opener_of(fit(specimens, seed=recipe.seed))
+    return lend(fit(specimens, seed=recipe.seed))
 
 
 def _specimens(

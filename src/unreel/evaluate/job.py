@@ -38,6 +38,8 @@ from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.opening import Opener, lend
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
@@ -128,6 +130,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     engine: str = "local",
     retry_failed: Collection[str] = (),
     pace: CommitPace | None = None,
+    reviewer: Reviewer | None = None,
     on_due: Callable[[str, int], None] | None = None,
     on_step: Step = lambda _part, _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
@@ -135,7 +138,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     """Ask every question of the run that has no answer yet, and keep what comes back.
 
     `on_due` is told each part's name and how many rows it has to do, which costs a pass over the plan
-    before the first one. `pace` says when rows are committed; `observe` is told the steps of each
+    before the first one. `reviewer` is asked in the place of the one that the recipe describes.
+    `pace` says when rows are committed; `observe` is told the steps of each
     commit, by name and part (`answers-written`), for tests that kill a run.
     """
     require_conditional_puts(run.place)
@@ -168,9 +172,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         clips = survey_rows(benchmark, entries, run.access, cleaned=cleaned)
         survey = SurveyStage(run.access)
         surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        opener = describe_reviewer(
-            run.recipe, access=run.access, learn_from=lambda: _learnables(run)
-        )
+        opener = lend(reviewer) if reviewer is not None else _described(run)
         _keep_recipe(run, opener.name)
         if on_due is not None:
             plan = (one for one in run.plan() if isinstance(one, Planned))
@@ -188,6 +190,10 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         n_rejected=left_out.n_rejected,
         rejected=tuple(left_out.rejected),
     )
+
+
+def _described(run: Run) -> Opener:
+    return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
 
 
 @contextmanager

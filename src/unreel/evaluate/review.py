@@ -13,22 +13,14 @@ from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
-from unreel.core.judgement import Label
 from unreel.core.question import Condition, Question
 from unreel.core.settings import Settings
-from unreel.core.verdict import (
-    Position,
-    PreferenceVerdict,
-    RealismVerdict,
-    RealityVerdict,
-    TraceVerdict,
-    Unparsed,
-    Verdict,
-)
+from unreel.evaluate.opinion import Opinion, opinion_of
+from unreel.evaluate.opinion_html import opinion_html
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import Mode, protocol
 from unreel.recipes.reading import check_sections
-from unreel.reviewers.asking import Asked, Desk
+from unreel.reviewers.asking import Desk
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Exhibit, Material
 from unreel.reviewers.opening import Opener, OpenReviewer
@@ -55,45 +47,19 @@ class Inquiry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion(Asked):
-    """One question put to one reviewer: what it was shown, what came back, and what that says."""
-
-    verdict: Verdict | None
-    """What the text says; `None` without a text."""
-
-    @property
-    def exhibit(self) -> Exhibit | None:
-        """The clip as it was shown; `None` where it could not be shown as the condition asks."""
-        return self.exhibits[0] if self.exhibits else None
-
-    @property
-    def is_readable(self) -> bool:
-        """True when the answer gives a label or a score; without one there is no verdict."""
-        return self.verdict is not None and not isinstance(main_part(self.verdict), Unparsed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """All opinions about one clip, by instrument and then by reviewer as they were named."""
 
     clip: Clip
     opinions: tuple[Opinion, ...]
 
+    def _repr_html_(self) -> str:
+        return self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
+
     @property
     def is_complete(self) -> bool:
         """True when every question was answered in a form that can be read."""
         return all(opinion.is_readable for opinion in self.opinions)
-
-
-def main_part(verdict: Verdict) -> Label | int | Position | Unparsed:
-    """What an instrument asks before all else: a label, a score, or a place in a pair."""
-    match verdict:
-        case TraceVerdict() | RealityVerdict():
-            return verdict.label
-        case RealismVerdict():
-            return verdict.score
-        case PreferenceVerdict():
-            return verdict.real
 
 
 def inquire(
@@ -155,22 +121,9 @@ async def review_clip(
         instrument = protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
         answered = await desk.put(question, await look(asked.reviewer.wants), asked)
-        opinion = _opinion(answered, inquiry.mode)
+        opinion = opinion_of(answered, inquiry.mode)
         on_opinion(opinion)
         return opinion
 
     questions = [hear(asked, name) for name in inquiry.protocols for asked in reviewers]
     return Review(clip=clip, opinions=tuple(await asyncio.gather(*questions)))
-
-
-def _opinion(asked: Asked, mode: Mode) -> Opinion:
-    return Opinion(
-        reviewer=asked.reviewer,
-        question=asked.question,
-        prompt=asked.prompt,
-        exhibits=asked.exhibits,
-        box_space=asked.box_space,
-        outcome=asked.outcome,
-        cost_usd=asked.cost_usd,
-        verdict=asked.read(mode),
-    )

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 
-from unreel.reviewers.contract import Reviewer
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
 from unreel.reviewers.endpoint.budget import Price
 
 
@@ -28,6 +31,35 @@ class Opener:
     def open(self) -> OpenReviewer:
         """The reviewer, in the event loop that asks it; whoever opens it closes it."""
         return OpenReviewer(self.build(), self.price)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """Somebody else's reviewer: it is asked here and closed there."""
+
+    reviewer: Reviewer
+
+    @property
+    def name(self) -> str:
+        return self.reviewer.name
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return self.reviewer.wants
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        return self.reviewer.box_space(exhibit)
+
+    async def answer(self, sheet: Sheet) -> Reply | Failure:
+        return await self.reviewer.answer(sheet)
+
+    async def close(self) -> None:
+        """Its owner closes it."""
+
+
+def lend(reviewer: Reviewer) -> Opener:
+    """What opens a reviewer that is there already, and leaves it open."""
+    return Opener(name=reviewer.name, build=partial(_Lent, reviewer))
 
 
 class ReviewerPool:

@@ -16,7 +16,7 @@ from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.families import Switch, family_of, switch_thinking
 from unreel.reviewers.endpoint.keys import Contact, contact
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.opening import Opener
+from unreel.reviewers.opening import Opener, lend
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client takes its time to load
@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # an endpoint's client takes its time to load
 
 OFFLINE: Final = tuple(name for name in REVIEWERS.names() if name != ENDPOINT)
 """Reviewers that need no server."""
+OBJECT: Final = "python:"
+"""Before the name of a reviewer that a Python program handed over."""
 
 
 class ReviewerSection(Section):
@@ -52,9 +54,9 @@ class ReviewerSection(Section):
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, model: str) -> str:
-        if "/" in model:
+        if "/" in model and not model.startswith(OBJECT):
             read_address(model)
-        elif model not in OFFLINE:
+        elif model not in OFFLINE and not model.startswith(OBJECT):
             setting, problem = "model", f"no reviewer is named {model!r}"
             remedy = (
                 f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(OFFLINE)}"
@@ -72,7 +74,7 @@ class ReviewerSection(Section):
     @property
     def is_served(self) -> bool:
         """Whether a server answers."""
-        return "/" in self.model
+        return "/" in self.model and not self.model.startswith(OBJECT)
 
     @property
     def learns(self) -> bool:
@@ -95,13 +97,16 @@ class ReviewerSection(Section):
             raise InvalidSettingError(setting, problem, "Use it with `unreel eval`")
         if self.model == RECORDED:
             return self._recorded()
+        if self.model.startswith(OBJECT):
+            setting, problem = "model", f"{self.model} is an object of a Python program"
+            raise InvalidSettingError(setting, problem, "Hand it over: evaluate(..., model=OBJECT)")
         reviewer: Reviewer = REVIEWERS.load(self.model)()
-        return opener_of(reviewer)
+        return lend(reviewer)
 
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
         """Why it cannot be told to think or not to; `asked`: whether the prompt asks for thoughts."""
-        if self.model == RECORDED:
-            return None  # whoever recorded the answers knows
+        if self.model == RECORDED or self.model.startswith(OBJECT):
+            return None  # whoever recorded the answers, or wrote the program, knows
         if not self.is_served:
             return f"{self.model} does not think" if thinking == "on" else None
         family = family_of(read_address(self.model), self.family)
@@ -148,15 +153,6 @@ class ReviewerSection(Section):
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
         return Opener(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
-
-
-def opener_of(reviewer: Reviewer) -> Opener:
-    """What opens a reviewer that is there already."""
-    return Opener(name=reviewer.name, build=partial(_same, reviewer))
-
-
-def _same(reviewer: Reviewer) -> Reviewer:
-    return reviewer
 
 
 def _open_endpoint(

@@ -17,7 +17,8 @@ from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
-from unreel.evaluate.review import Opinion, Review
+from unreel.evaluate.opinion import Opinion
+from unreel.evaluate.review import Review
 from unreel.media.overlay import annotate
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader

@@ -10,7 +10,7 @@ from unreel.core.plain import plain, plain_lines
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.review import Opinion
+from unreel.evaluate.opinion import Opinion
 from unreel.media.overlay import MovingMark
 
 _LABEL: Final = 44

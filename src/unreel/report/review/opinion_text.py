@@ -12,7 +12,7 @@ from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed, Verdict
-from unreel.evaluate.review import Opinion, main_part
+from unreel.evaluate.opinion import Opinion, main_part
 
 Part = TypeVar("Part")
 Tone = Literal["real", "generated", "graded", "failed"]

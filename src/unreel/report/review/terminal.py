@@ -15,7 +15,7 @@ from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.review import Opinion
+from unreel.evaluate.opinion import Opinion
 from unreel.report.review.opinion_text import explain_failure, headline, parts, seconds, tone
 
 _STYLES = {
