@@ -4,6 +4,10 @@ The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run
 `open_benchmark`, `open_media`. A verb is loaded when it is first used.
 """
 
+import sys
+from importlib import import_module
+from inspect import Signature, signature
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from unreel.core.answer import Answer, Reply, Usage
@@ -110,10 +114,36 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    from importlib import import_module
-
     return getattr(import_module(_LAZY[name]), name)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Job(ModuleType):
+    """A folder that bears the name of a verb: calling it calls the verb."""
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._verb(*given, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self._verb)
+
+    @property
+    def _verb(self) -> Any:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(_LAZY[name]), name)
+
+
+class _Package(ModuleType):
+    """This package. `unreel.evaluate` is a folder and a verb, whichever of them is met first."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _LAZY and isinstance(value, ModuleType):
+            value.__class__ = _Job
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
