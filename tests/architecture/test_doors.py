@@ -42,7 +42,7 @@ ELSEWHERE = {
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
     ("media/sound.py", "open"),
-    ("reviewers/kit.py", "save"),
+    ("testing/reviewers.py", "save"),
     # through the door, which has methods of the same names
     ("engine/start_log.py", "rename"),
     ("engine/lock.py", "open"),

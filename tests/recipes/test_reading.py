@@ -37,7 +37,10 @@ def test_a_misspelt_key_is_told_before_the_one_that_it_leaves_out() -> None:
 
 def test_a_key_that_is_not_given_is_told_as_it_is_typed() -> None:
     said = refusal(check_run, {"benchmark": "clips", "protocol": "reality"})
-    assert said == "model: not given. Write model = ... in the recipe, or type --model"
+    assert (
+        said
+        == "reviewer.model: not given. Write reviewer.model = ... in the recipe, or type --model"
+    )
     assert refusal(check_run, {"protocol": "reality", "model": "coin"}).endswith("BENCHMARK")
     assert refusal(check_curation, {"name": "films"}).endswith("or type --set source=VALUE")
 

@@ -28,7 +28,7 @@ from unreel.reviewers.endpoint.families import family_of, find_family
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
-from unreel.reviewers.kit import run
+from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
 QUICK = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)

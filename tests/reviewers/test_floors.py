@@ -37,9 +37,9 @@ from unreel.reviewers.floors.fitting import FittedReviewer, Specimen, cross_fit,
 from unreel.reviewers.floors.metadata import fit_metadata
 from unreel.reviewers.floors.motion import fit_motion, motion_features
 from unreel.reviewers.floors.phrasing import phrase
-from unreel.reviewers.kit import sample_exhibit
 from unreel.reviewers.recorded import RecordedReviewer, read_recorded
 from unreel.reviewers.roster import REVIEWERS
+from unreel.testing.reviewers import sample_exhibit
 
 MakeSheet = Callable[..., Sheet]
 SPACE = declare_space("unit", width=640, height=360)

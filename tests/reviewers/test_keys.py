@@ -21,7 +21,7 @@ from unreel.reviewers.endpoint.keys import contact, contacts
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
 from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
-from unreel.reviewers.kit import run
+from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
 KEYS = {p.key_variable: f"{SECRET}-{name}" for name, p in PROVIDERS.items() if p.key_variable}

@@ -22,8 +22,8 @@ from unreel.reviewers.floors.constant import (
 from unreel.reviewers.floors.fitting import FittedReviewer, Specimen
 from unreel.reviewers.floors.metadata import fit_metadata
 from unreel.reviewers.floors.motion import fit_motion
-from unreel.reviewers.kit import ReviewerKit, sample_exhibit, sample_sheets
 from unreel.reviewers.recorded import RecordedReviewer
+from unreel.testing.reviewers import ReviewerKit, sample_exhibit, sample_sheets
 
 PATIENCE = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
 SECRET = "sk-4f0c9e-never-shown"

@@ -17,7 +17,7 @@ from unreel.protocols.protocol import Mode
 if TYPE_CHECKING:
     from unreel.benchmarks.export.writing import Exported
 
-KITS: Final = Registry(
+KITS: Final[Registry[Any]] = Registry(
     "kit",
     {
         "lmms-eval": Lazy("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),

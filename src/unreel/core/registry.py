@@ -1,11 +1,17 @@
-"""Names that people can choose from, loaded when asked."""
+"""Names that people can choose from, our own and those that other packages bring, loaded when asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from unreel.core.errors import MissingExtraError, UnknownNameError
+from unreel.core.errors import InvalidSettingError, MissingExtraError, UnknownNameError
+
+if TYPE_CHECKING:  # looking through installed packages costs a start-up that few commands need
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +34,55 @@ class Lazy:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
-    """One table of names; an unknown name lists the known ones."""
+class Registry(Generic[T]):
+    """One table of names; an unknown name lists the known ones.
+
+    A package of somebody else's adds a name by an entry point of the `group`. It cannot take the
+    place of one of ours: what a name of ours measures must not depend on what is installed.
+    """
 
     kind: str
     entries: Mapping[str, Lazy]
+    group: str | None = None
 
     def names(self) -> list[str]:
         """All names, sorted."""
-        return sorted(self.entries)
+        return sorted({*self.entries, *self._brought()})
 
-    def load(self, name: str) -> Any:
-        """The object behind `name`."""
-        if name not in self.entries:
+    def __contains__(self, name: str) -> bool:
+        return name in self.entries or name in self._brought()
+
+    def load(self, name: str) -> T:
+        """The object behind `name`.
+
+        Raises:
+            UnknownNameError: There is none.
+            MissingExtraError: It needs an extra that is not installed.
+            InvalidSettingError: Another package brings it, and it cannot be loaded.
+        """
+        if name in self.entries:
+            return self.entries[name].load()  # type: ignore[no-any-return]
+        brought = self._brought()
+        if name not in brought:
             raise UnknownNameError(self.kind, name, self.names())
-        return self.entries[name].load()
+        return _load(brought[name], self.kind)  # type: ignore[no-any-return]
+
+    def _brought(self) -> "Mapping[str, EntryPoint]":
+        return {} if self.group is None else _entry_points(self.group)
+
+
+@cache
+def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def _load(point: "EntryPoint", kind: str) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        whose = "a package" if point.dist is None else point.dist.name
+        problem = f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})"
+        remedy = f"Mend {point.value}, or uninstall the package"
+        raise InvalidSettingError(kind, problem, remedy) from error

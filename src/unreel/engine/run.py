@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unreel.engine.runner import Runner
     from unreel.engine.table import Table
 
-ENGINES: Final = Registry(
+ENGINES: "Final[Registry[Callable[..., Runner]]]" = Registry(
     "engine",
     {
         "local": Lazy("unreel.engine.local:LocalRunner"),

@@ -91,7 +91,7 @@ class Protocol(Generic[T, V]):
         return self.prompts[variant]
 
 
-PROTOCOLS: Final = Registry(
+PROTOCOLS: Final[Registry[Protocol[Any, Any]]] = Registry(
     "protocol",
     {
         "trace": Lazy("unreel.protocols.trace:TRACE"),
@@ -99,10 +99,10 @@ PROTOCOLS: Final = Registry(
         "reality": Lazy("unreel.protocols.reality:REALITY"),
         "preference": Lazy("unreel.protocols.preference:PREFERENCE"),
     },
+    group="unreel.protocols",
 )
 
 
 def protocol(name: str) -> Protocol[Any, Any]:
     """The instrument of that name at its current version."""
-    found: Protocol[Any, Any] = PROTOCOLS.load(name)
-    return found
+    return PROTOCOLS.load(name)

@@ -1,4 +1,4 @@
-"""What a reviewer is shown and what it gives back. `unreel.reviewers.kit` tests the promises."""
+"""What a reviewer is shown and what it gives back. `unreel.testing.reviewers` tests the promises."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,6 +1,7 @@
 """Every reviewer by name. What stands behind a name is a class or a function that makes one."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from unreel.core.registry import Lazy, Registry
 
@@ -9,7 +10,7 @@ RECORDED: Final = "recorded"
 FITTED: Final = ("metadata", "motion")
 """Floors that learn from the benchmark itself, without the creator of the clip they judge."""
 
-REVIEWERS: Final = Registry(
+REVIEWERS: Final[Registry[Callable[..., Any]]] = Registry(
     "reviewer",
     {
         "always-generated": Lazy("unreel.reviewers.floors.constant:always_generated"),
@@ -20,4 +21,5 @@ REVIEWERS: Final = Registry(
         "motion": Lazy("unreel.reviewers.floors.motion:fit_motion"),
         RECORDED: Lazy("unreel.reviewers.recorded:read_recorded"),
     },
+    group="unreel.reviewers",
 )

@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # an endpoint's client takes its time to load
     from unreel.reviewers.endpoint.retrying import Patience
     from unreel.reviewers.endpoint.reviewer import Manner
 
-OFFLINE: Final = tuple(name for name in REVIEWERS.names() if name != ENDPOINT)
-"""Reviewers that need no server."""
 OBJECT: Final = "python:"
 """Before the name of a reviewer that a Python program handed over."""
 
@@ -56,10 +54,11 @@ class ReviewerSection(Section):
     def _model_is_known(cls, model: str) -> str:
         if "/" in model and not model.startswith(OBJECT):
             read_address(model)
-        elif model not in OFFLINE and not model.startswith(OBJECT):
+        elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
+            offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
             setting, problem = "model", f"no reviewer is named {model!r}"
             remedy = (
-                f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(OFFLINE)}"
+                f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(offline)}"
             )
             raise InvalidSettingError(setting, problem, remedy)
         return model

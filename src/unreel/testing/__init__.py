@@ -1,0 +1,1 @@
+"""Contracts as tests, for our own parts and for those that other packages bring."""

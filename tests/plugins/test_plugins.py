@@ -1,0 +1,110 @@
+"""The plug-in of docs/plugins.md, installed as a package of somebody else's would be."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+pytest.importorskip("lance", reason="needs the extra `eval`")
+
+PAGE = Path(__file__).parents[2] / "docs/plugins.md"
+CODE = "from unreel.cli.main import main; main()"
+
+
+def block(tag: str) -> str:
+    found = re.search(rf"```{tag}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def install(folder: Path, module: str, entry_points: str) -> Path:
+    """What pip would leave behind: the module, and the metadata that names it."""
+    site = folder / "site"
+    info = site / "loud_edges-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "loud_edges.py").write_text(module, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-edges\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
+    return site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    named = re.findall(r"^\[project\.entry-points\.\"(.+)\"\]\n(.+)$", block("toml"), re.MULTILINE)
+    ((group, line),) = named
+    return install(tmp_path, block("plugin"), f"[{group}]\n{line.replace(chr(34), '')}\n")
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Path:
+    lines = ["file,label,generator"]
+    for number in range(4):
+        made = "Sora" if number % 2 else ""
+        (tmp_path / f"c{number}.mp4").write_bytes(synthesise(ClipRecipe(n_frames=12, seed=number)))
+        lines.append(f"c{number}.mp4,{'generated' if made else 'real'},{made}")
+    (tmp_path / "clips.csv").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path / "clips.csv"
+
+
+def unreel(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); {CODE}"
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=site.parent)
+
+
+def test_a_reviewer_of_another_package_is_named_by_model(site: Path, clips: Path) -> None:
+    asked = ["eval", str(clips), "--protocol", "reality", "--model", "smoothness"]
+    done = unreel(site, *asked, "--out", str(site.parent / "run"), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["outcome"]["reviewer"] == "smoothness-1"
+    assert told["outcome"]["answers"]["done"] == 4
+
+
+def test_it_reviews_single_clips_and_its_refusal_is_a_failure(site: Path, clips: Path) -> None:
+    done = unreel(
+        site, "review", str(clips.parent / "c0.mp4"), "--model", "smoothness", "--json",
+        "--protocol", "reality", "--protocol", "trace",
+    )  # fmt: skip
+    (row,) = json.loads(done.stdout)["clips"]
+    said = {opinion["instrument"]: opinion for opinion in row["opinions"]}
+    assert done.returncode == 1
+    assert len(said) == 2
+
+
+def test_the_kit_passes_on_the_pages_own_plug_in(site: Path) -> None:
+    (site / "test_smoothness.py").write_text(block("plugin-test"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_smoothness.py"]
+    done = subprocess.run(command, cwd=site, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_plug_in_has_thirty_lines() -> None:
+    assert len([line for line in block("plugin").splitlines() if line.strip()]) <= 30
+
+
+def test_a_name_of_ours_cannot_be_taken(tmp_path: Path, clips: Path) -> None:
+    points = "[unreel.reviewers]\ncoin = loud_edges:SmoothnessReviewer\n"
+    site = install(tmp_path, block("plugin"), points)
+    asked = ["eval", str(clips), "--protocol", "reality", "--model", "coin"]
+    done = unreel(site, *asked, "--out", str(tmp_path / "run"), "--json")
+    assert json.loads(done.stdout)["outcome"]["reviewer"].startswith("coin")
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_told_with_whose_it_is(
+    tmp_path: Path, clips: Path
+) -> None:
+    points = "[unreel.reviewers]\nsmoothness = loud_edges:SmoothnessReviewer\n"
+    site = install(tmp_path, "raise ValueError('no weights')", points)
+    asked = ["eval", str(clips), "--protocol", "reality", "--model", "smoothness"]
+    done = unreel(site, *asked, "--out", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert "smoothness" in done.stderr
+    assert "loud-edges" in done.stderr
+    assert "no weights" in done.stderr
+    assert "Traceback" not in done.stderr
