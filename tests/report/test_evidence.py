@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pages.specs import read_spec
 from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
@@ -31,7 +32,9 @@ def ball(tmp_path_factory) -> Path:
 def spec_of(page: Path) -> dict:
     found = re.search(r'id="player-spec">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert found is not None
-    return json.loads(found[1])
+    spec = json.loads(found[1])
+    read_spec(spec)
+    return spec
 
 
 def test_the_page_stands_alone(ball, tmp_path) -> None:

@@ -13,6 +13,7 @@ from PIL import Image
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
+from pages.specs import read_spec
 from report.reported import (
     BOX,
     HOSTILE,
@@ -105,6 +106,20 @@ def test_filters_narrow_the_list_and_the_address_leads_back(watched: Any, page: 
     assert sheet.inner_text("#clip-title") == "veo-2"
     sheet.click("button[type=reset]")
     watched.wait("document.querySelectorAll('.clip-name').length === 4")
+
+
+def test_the_browser_of_clips_tells_the_player_what_its_spec_says(watched: Any, page: Path) -> None:
+    sheet = watched.open(page)
+    sheet.evaluate(
+        "() => { const mount = unreelPlayer.mount;"
+        " unreelPlayer.mount = (place, spec) => mount(place, (window.told = spec)); }"
+    )
+    sheet.click(".clip-row:has-text('veo-1')")
+    spec = read_spec(watched.wait("window.told"))
+    assert (spec.title, len(spec.instants)) == ("veo-1", 24)
+    truth, answer = spec.tracks
+    assert (truth.kind, truth.traces[0].label) == ("truth", "object-merging")
+    assert (answer.kind, answer.traces[0].boxes[0].at_us) == ("answer", 750_000)
 
 
 def test_a_clip_plays_seeks_and_shows_both_boxes_in_their_places(

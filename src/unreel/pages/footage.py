@@ -1,6 +1,7 @@
 """The clip as a browser can play it: the file itself where it can, a copy in a normal form where not."""
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 from unreel.core.clip import Clip
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
+from unreel.core.span import to_us
 from unreel.core.writing import Folder
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
@@ -25,6 +27,7 @@ _PLAYABLE: Final = {
 _EIGHT_BIT: Final = frozenset({"yuv420p", "yuvj420p"})
 _LONGEST_SIDE: Final = 1280
 _FASTEST: Final = Fraction(60)
+_MOST_INSTANTS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,11 @@ class Footage:
     """Frames per second; `None` where they follow no one rate."""
     is_copy: bool
     """True for a re-encoded copy, because browsers do not play the clip's own form."""
+
+    def instants_us(self) -> Iterator[int]:
+        """When each frame appears, after the first; nothing where they follow no one rate."""
+        if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
+            yield from (to_us(index / self.rate) for index in range(self.n_frames))
 
 
 def prepare_footage(

@@ -9,6 +9,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.evaluate.job import Run
+from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
 from unreel.report.boards.board import Board, Panel, set_up_board
@@ -20,13 +21,13 @@ from unreel.report.clips.media_folder import Media, Shelf
 from unreel.report.entrants import Entrant, read_run, shared_boards
 
 PAGE: Final = "index.html"
-STYLES: Final = ("unreel.pages:player.css", "unreel.report:report.css")
+STYLES: Final = (player.STYLE, "unreel.report:report.css")
 SCRIPTS: Final = (
     "unreel.report.boards:vendor/vega.min.js",
     "unreel.report.boards:vendor/vega-lite.min.js",
     "unreel.report.boards:vendor/vega-interpreter.js",
     "unreel.report.boards:charts.js",
-    "unreel.pages:player.js",
+    player.SCRIPT,
     "unreel.report.clips:clips.js",
 )
 

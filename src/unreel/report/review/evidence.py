@@ -1,6 +1,5 @@
 """The evidence of one review: a page to look at, and the clip with what was found drawn on it."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -22,9 +21,10 @@ from unreel.evaluate.review import Review
 from unreel.media.overlay import annotate
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
+from unreel.pages import player
 from unreel.pages.footage import Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
-from unreel.report.review.findings import find_tracks, moving_marks
+from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import (
     NO_PROOF,
     agreements,
@@ -41,7 +41,6 @@ ANNOTATED: Final = "annotated.mp4"
 
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
-_MOST_INSTANTS: Final = 20_000
 _ANNOTATED_SIDE: Final = 960
 _ANNOTATED_FRAMES: Final = 720
 _EVERY_FRAME: Final = 1000
@@ -110,12 +109,12 @@ def build_page(
     )
     data = {}
     if isinstance(footage, Footage):
-        data["player-spec"] = _spec(review, footage, background.truth) | {"title": name}
+        data[player.SPEC_ID] = asdict(_spec(review, footage, title=name, truth=background.truth))
     return whole_page(
         title=f"{name}: evidence",
         body=body,
-        styles=["unreel.pages:player.css", "unreel.report.review:evidence.css"],
-        scripts=["unreel.pages:player.js", "unreel.pages:mount.js"],
+        styles=[player.STYLE, "unreel.report.review:evidence.css"],
+        scripts=[player.SCRIPT, player.MOUNT],
         data=data,
     )
 
@@ -161,30 +160,20 @@ def _thumb(jpeg: bytes) -> str:
     return data_uri(encode_jpeg(small, quality=72), "image/jpeg")
 
 
-def _spec(review: Review, footage: Footage, truth: tuple[Trace, ...]) -> dict[str, Any]:
+def _spec(
+    review: Review, footage: Footage, *, title: str, truth: tuple[Trace, ...]
+) -> player.PlayerSpec:
     duration_us = _duration_us(review)
-    shown = {
+    shown_us = (
         _from_start_us(frame.at_s, review)
         for opinion in review.opinions
         if opinion.exhibit
         for frame in opinion.exhibit.frames
-    }
+    )
     tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
-    return {
-        "src": footage.src,
-        "width": footage.width,
-        "height": footage.height,
-        "duration_us": duration_us,
-        "instants": list(_instants(footage)),
-        "shown_us": sorted(shown),
-        "tracks": [track.spec() for track in tracks],
-    }
-
-
-def _instants(footage: Footage) -> Iterator[int]:
-    """When each frame appears, after the first; nothing where they follow no one rate."""
-    if footage.rate is not None and footage.n_frames <= _MOST_INSTANTS:
-        yield from (to_us(index / footage.rate) for index in range(footage.n_frames))
+    return player.play(
+        footage, title=title, duration_us=duration_us, shown_us=shown_us, tracks=tracks
+    )
 
 
 def _duration_us(review: Review) -> int:
@@ -213,7 +202,7 @@ def _write_annotated(
         for frame in sampled.frames
     )
     tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
-    marks = list(moving_marks(tracks, duration_us=duration_us))
+    marks = list(player.moving_marks(tracks, duration_us=duration_us))
     return Folder(path.parent).write(path.name, annotate(pictures, marks, duration_us=duration_us))
 
 

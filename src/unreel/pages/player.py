@@ -1,0 +1,125 @@
+"""The player: a clip with boxes that follow the playhead, and all that it is told, as typed values.
+
+A `PlayerSpec` is the JSON that `player.js` reads, field by field: `dataclasses.asdict` makes one of the
+other. Whoever shows a clip, a reviewer's or an annotator's, makes tracks of it and leaves the rest here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Final, Literal, Self
+
+from unreel.core.box import Box
+from unreel.core.span import MICROSECONDS, TimeSpan
+from unreel.core.trace import BoxAt
+from unreel.media.overlay import MovingMark
+from unreel.pages.footage import Footage
+
+STYLE: Final = "unreel.pages:player.css"
+SCRIPT: Final = "unreel.pages:player.js"
+MOUNT: Final = "unreel.pages:mount.js"
+"""After `SCRIPT`: shows the spec at `SPEC_ID` in the element `player`, and lets buttons seek in it."""
+SPEC_ID: Final = "player-spec"
+SHORTEST_US: Final = MICROSECONDS // 10
+"""How long at least a trace is marked, so that it can be seen."""
+_TRUTH_COLOUR: Final = 1
+_ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
+"""Of the overlay's palette: those that the player has for its answers, in the same order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxSpec:
+    """Where a box is at one instant, in parts of the frame."""
+
+    at_us: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    @classmethod
+    def of(cls, mark: BoxAt) -> Self:
+        """The box of `mark` at its instant."""
+        return cls(at_us=mark.at_us, **asdict(mark.box))
+
+    def mark(self) -> BoxAt:
+        """The same as a word of the domain."""
+        return BoxAt(self.at_us, Box(self.x0, self.y0, self.x1, self.y1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSpec:
+    """One fault on the timeline. A missing start or end was not named by who found it."""
+
+    start_us: int | None
+    end_us: int | None
+    boxes: tuple[BoxSpec, ...]
+    label: str
+    """A few words, on the timeline and on the picture."""
+    text: str
+    """What is told of it when it is chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackSpec:
+    """All that one source found, on a line of its own: a reviewer, or those who know."""
+
+    name: str
+    kind: Literal["truth", "answer"]
+    traces: tuple[TraceSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayerSpec:
+    """All that the player reads. Instants count from the clip's first frame."""
+
+    src: str
+    """A `data:` address, or the path of a file from the page."""
+    width: int
+    height: int
+    duration_us: int
+    instants: tuple[int, ...]
+    """When each frame appears; empty where that is not known."""
+    shown_us: tuple[int, ...]
+    """Instants of the frames that were sent to reviewers."""
+    tracks: tuple[TrackSpec, ...]
+    title: str
+
+
+def play(
+    footage: Footage,
+    *,
+    title: str,
+    duration_us: int,
+    shown_us: Iterable[int] = (),
+    tracks: Iterable[TrackSpec] = (),
+) -> PlayerSpec:
+    """What the player is told to show `footage` with `tracks` under it."""
+    return PlayerSpec(
+        src=footage.src,
+        width=footage.width,
+        height=footage.height,
+        duration_us=duration_us,
+        instants=tuple(footage.instants_us()),
+        shown_us=tuple(sorted(set(shown_us))),
+        tracks=tuple(tracks),
+        title=title,
+    )
+
+
+def moving_marks(tracks: Iterable[TrackSpec], *, duration_us: int) -> Iterator[MovingMark]:
+    """The tracks as marks of the overlay, in the player's colours."""
+    n_answers = 0
+    for track in tracks:
+        colour = _TRUTH_COLOUR
+        if track.kind == "answer":
+            colour = _ANSWER_COLOURS[n_answers % len(_ANSWER_COLOURS)]
+            n_answers += 1
+        for trace in track.traces:
+            start_us = trace.start_us or 0
+            end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)
+            yield MovingMark(
+                span=TimeSpan(start_us, end_us),
+                track=tuple(box.mark() for box in trace.boxes),
+                caption=f"{track.name}: {trace.label}",
+                colour=colour,
+            )

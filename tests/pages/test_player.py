@@ -1,0 +1,86 @@
+"""What the player is told: typed, and neither more nor less than it reads."""
+
+import json
+import re
+from dataclasses import asdict, fields, replace
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from pages.specs import read_spec
+from unreel.core.box import Box
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt
+from unreel.pages.footage import Footage
+from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec, moving_marks, play
+
+CLIP = Footage(
+    src="clip.mp4", width=192, height=128, n_frames=4, rate=Fraction(30000, 1001), is_copy=False
+)
+BOX = BoxSpec.of(BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)))
+BENT = TraceSpec(start_us=250_000, end_us=None, boxes=(BOX,), label="bends", text="It bends.")
+KNOWN = TrackSpec(name="what is known", kind="truth", traces=(replace(BENT, end_us=500_000),))
+NAMED = TrackSpec(name="a reviewer", kind="answer", traces=(BENT, replace(BENT, start_us=None)))
+
+
+def spec_of(*tracks: TrackSpec) -> PlayerSpec:
+    return play(CLIP, title="A clip", duration_us=133_467, shown_us=[66_733, 0, 0], tracks=tracks)
+
+
+def found_in(spec: PlayerSpec) -> Any:
+    return json.loads(json.dumps(asdict(spec)))
+
+
+def test_a_spec_goes_to_the_page_and_back_unchanged() -> None:
+    spec = spec_of(KNOWN, NAMED)
+    assert read_spec(found_in(spec)) == spec
+    assert spec.instants == (0, 33_367, 66_733, 100_100)
+    assert spec.shown_us == (0, 66_733)
+
+
+def test_frames_that_follow_no_one_rate_have_no_instants() -> None:
+    assert list(replace(CLIP, rate=None).instants_us()) == []
+    assert list(replace(CLIP, n_frames=20_001).instants_us()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        ((), {"shown_us": None}),
+        ((), {"lanes": []}),
+        (("tracks", 0), {"kind": "guess"}),
+        (("tracks", 0, "traces", 0), {"start_us": 0.25}),
+        (("tracks", 0, "traces", 0, "boxes", 0), {"x2": 0.5}),
+        (("tracks", 0, "traces", 0, "boxes", 0), {"at_us": "250000"}),
+    ],
+)
+def test_what_the_spec_does_not_say_is_found(place, change) -> None:
+    found = found_in(spec_of(NAMED))
+    part = found
+    for step in place:
+        part = part[step]
+    part |= change
+    with pytest.raises((ValueError, AssertionError)):
+        read_spec(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("spec", PlayerSpec), ("track", TrackSpec), ("trace", TraceSpec)]
+)
+def test_the_player_reads_every_field_and_no_other(name: str, part: Any) -> None:
+    script = files("unreel.pages").joinpath("static", "player.js").read_text(encoding="utf-8")
+    read = set(re.findall(rf"\b{name}\.(\w+)", script))
+    assert read == {field.name for field in fields(part)}
+
+
+def test_the_overlay_draws_the_same_in_the_players_colours() -> None:
+    other = replace(NAMED, name="another")
+    marks = list(moving_marks([KNOWN, NAMED, other], duration_us=1_000_000))
+    assert [mark.colour for mark in marks] == [1, 0, 0, 2, 2]
+    assert marks[0].span == TimeSpan(250_000, 500_000)
+    assert marks[1].span == TimeSpan(250_000, 1_000_000)
+    assert marks[2].span == TimeSpan(0, 1_000_000)
+    assert marks[1].track == (BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)),)
+    assert marks[1].caption == "a reviewer: bends"
