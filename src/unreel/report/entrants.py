@@ -140,9 +140,9 @@ def _items(
     by_key: dict[str, list[Row[Any, Any]]] = {}
     for row in rows:
         by_key.setdefault("+".join(_shown(row)), []).append(row)
-    for key, same in by_key.items():
-        shown = tuple(subjects[clip] for clip in _shown(same[0]))
-        yield Item(key=key, subjects=shown, rows=tuple(same), stored=stored.get(key, {}))
+    for key, group in by_key.items():
+        shown = tuple(subjects[clip] for clip in _shown(group[0]))
+        yield Item(key=key, subjects=shown, rows=tuple(group), stored=stored.get(key, {}))
 
 
 def _shown(row: Row[Any, Any]) -> tuple[str, ...]:

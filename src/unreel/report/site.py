@@ -17,7 +17,7 @@ from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.parts import categories, creators
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
-from unreel.report.clips.media_folder import Media, Shelf
+from unreel.report.clips.media_folder import Media, MediaFolder
 from unreel.report.entrants import Entrant, read_run, shared_boards
 
 PAGE: Final = "index.html"
@@ -65,8 +65,8 @@ def write_report(
     boards = [_fill(board) for board in _boards(entrants)]
     names = _names(boards, len(entrants))
     folder = Folder(out, published=True)
-    shelf = Shelf(out=folder, media=media, access=_access(runs))
-    browser = build_browser(entrants, names, shelf)
+    media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
+    browser = build_browser(entrants, names, media_folder)
     page = folder.write(PAGE, _document(boards, browser).encode())
     return Written(
         page=page,
@@ -75,14 +75,14 @@ def write_report(
         n_entrants=len(entrants),
         n_clips=browser.n_clips,
         n_answers=browser.n_answers,
-        n_media=len(shelf.sources),
-        missing_media=len(shelf.missing),
+        n_media=len(media_folder.sources),
+        missing_media=len(media_folder.missing),
     )
 
 
 def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
     for number, shared in enumerate(shared_boards(entrants)):
-        places = [next(i for i, each in enumerate(entrants) if each is one) for one in shared]
+        places = [next(i for i, each in enumerate(entrants) if each is member) for member in shared]
         yield set_up_board(shared, places, number=number)
 
 
@@ -105,8 +105,8 @@ def _panels(board: Board) -> Iterator[Panel | None]:
 def _names(boards: Sequence[Board], n_entrants: int) -> list[str]:
     names = [""] * n_entrants
     for board in boards:
-        for one in board.contenders:
-            names[one.place] = one.name
+        for contender in board.contenders:
+            names[contender.place] = contender.name
     return names
 
 
@@ -118,8 +118,8 @@ def _document(boards: Sequence[Board], browser: Browser) -> str:
     charts = {
         chart.id: chart.spec for board in boards for panel in board.panels for chart in panel.charts
     }
-    everyone = {one.entrant.reviewer: one.kind for board in boards for one in board.contenders}
-    kinds = list(everyone.values())
+    contenders = [contender for board in boards for contender in board.contenders]
+    kinds = list({contender.entrant.reviewer: contender.kind for contender in contenders}.values())
     tiles = [
         (f"{kinds.count('reviewer'):,}", "reviewers"),
         (f"{kinds.count('floor'):,}", "floors"),

@@ -47,17 +47,17 @@ class Point:
         """The row of the chart's data; `None` where there is no number."""
         if isinstance(self.measured, Unmeasured):
             return None
-        it = self.measured
-        ends = f"{it.low:.{places}f} to {it.high:.{places}f}"
-        number = f"{it.value:.{places}f}, 95 % interval {ends}, n {it.n}"
+        estimate = self.measured
+        ends = f"{estimate.low:.{places}f} to {estimate.high:.{places}f}"
+        number = f"{estimate.value:.{places}f}, 95 % interval {ends}, n {estimate.n}"
         about = ", ".join(part for part in (self.who, self.group) if part)
         return {
             "who": self.who,
             "group": self.group,
             "kind": self.kind,
-            "value": it.value,
-            "low": it.low,
-            "high": it.high,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
             "tip": f"{about}: {number}",
         }
 

@@ -22,24 +22,28 @@ _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 def coverage(board: Board) -> Panel:
     """Parse coverage, and failures by cause."""
-    upshots = {one.name: upshot_of(one.entrant) for one in board.contenders}
+    upshots = {contender.name: upshot_of(contender.entrant) for contender in board.contenders}
     causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
     order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
-    rows = [row for one in board.contenders for row in _rows(one, upshots[one.name], order)]
+    rows = [
+        row
+        for contender in board.contenders
+        for row in _rows(contender, upshots[contender.name], order)
+    ]
     present = [part for part in order if any(row["part"] == part for row in rows)]
     chart = Chart(
         id=f"{board.id}-coverage",
         title="What became of the questions",
-        alt=" ".join(_ending(one, upshots[one.name]) for one in board.spoken),
-        spec=stacked(rows, order=present, names=[one.name for one in board.contenders]),
+        alt=" ".join(_ending(contender, upshots[contender.name]) for contender in board.spoken),
+        spec=stacked(rows, order=present, names=[contender.name for contender in board.contenders]),
     )
     columns = [Column(title="Reviewer", numbers=False), Column(title="Asked")]
     columns += [Column(title=name.capitalize()) for name in order]
     lines = []
-    for one in board.contenders:
-        counts = _counts(upshots[one.name], order)
-        cells = [Cell(text=f"{n:,}") for n in (upshots[one.name].n_asked, *counts.values())]
-        lines.append(Line(cells=(name_cell(one), *cells), kind=one.kind))
+    for contender in board.contenders:
+        counts = _counts(upshots[contender.name], order)
+        cells = [Cell(text=f"{n:,}") for n in (upshots[contender.name].n_asked, *counts.values())]
+        lines.append(Line(cells=(name_cell(contender), *cells), kind=contender.kind))
     tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
     if any(upshot.parts for upshot in upshots.values()):
         tables.append(_parts(board, upshots))
@@ -58,10 +62,13 @@ def coverage(board: Board) -> Panel:
 def costs(board: Board) -> Panel:
     """Tokens, money and time."""
     notes = Notes()
-    found = {one.name: cost_of(one.entrant) for one in board.contenders}
+    costs_by_name = {contender.name: cost_of(contender.entrant) for contender in board.contenders}
     lines = [
-        Line(cells=(name_cell(one), *_cost_cells(found[one.name], notes)), kind=one.kind)
-        for one in board.contenders
+        Line(
+            cells=(name_cell(contender), *_cost_cells(costs_by_name[contender.name], notes)),
+            kind=contender.kind,
+        )
+        for contender in board.contenders
     ]
     columns = (
         Column(title="Reviewer", numbers=False),
@@ -115,24 +122,24 @@ def _counts(upshot: Upshot, order: list[str]) -> dict[str, int]:
     return {name: known.get(name, 0) for name in order}
 
 
-def _rows(one: Contender, upshot: Upshot, order: list[str]) -> Iterator[Mapping[str, Any]]:
+def _rows(contender: Contender, upshot: Upshot, order: list[str]) -> Iterator[Mapping[str, Any]]:
     counts = _counts(upshot, order)
     total = max(1, sum(counts.values()))
     for rank, (part, n) in enumerate(counts.items()):
         if n:
             yield {
-                "who": one.name,
+                "who": contender.name,
                 "part": part,
                 "rank": rank,
                 "share": 100 * n / total,
-                "tip": f"{one.name}: {n:,} of {total:,} {part}",
+                "tip": f"{contender.name}: {n:,} of {total:,} {part}",
             }
 
 
-def _ending(one: Contender, upshot: Upshot) -> str:
+def _ending(contender: Contender, upshot: Upshot) -> str:
     failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
-    said = f"{one.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
-    return f"{said}, {upshot.unreadable:,} unreadable{failed}."
+    readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
+    return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
 
 
 def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
@@ -142,12 +149,12 @@ def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
     lines = [
         Line(
             cells=(
-                name_cell(one),
-                *(Cell(text=f"{upshots[one.name].parts.get(name, 0):,}") for name in names),
+                name_cell(contender),
+                *(Cell(text=f"{upshots[contender.name].parts.get(name, 0):,}") for name in names),
             ),
-            kind=one.kind,
+            kind=contender.kind,
         )
-        for one in board.contenders
+        for contender in board.contenders
     ]
     return Table(
         caption="Parts of answers that could not be read, by reason",

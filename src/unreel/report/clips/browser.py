@@ -18,7 +18,7 @@ from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
 from unreel.report.boards.figures import decided
-from unreel.report.clips.media_folder import Shelf
+from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.entrants import Entrant, Item, Subject, notes_of
 
 CHUNK: Final = 64
@@ -50,7 +50,7 @@ class Browser:
     n_answers: int
 
 
-def build_browser(entrants: Sequence[Entrant], names: Sequence[str], shelf: Shelf) -> Browser:
+def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: MediaFolder) -> Browser:
     """The clips of all `entrants`, which the page knows by `names`, with their media put in place."""
     sheets: dict[tuple[str, str], _Sheet] = {}
     for place, entrant in enumerate(entrants):
@@ -64,7 +64,7 @@ def build_browser(entrants: Sequence[Entrant], names: Sequence[str], shelf: Shel
         _line(ids[i], sheet, creators=creators, kinds=kinds)
         for i, sheet in enumerate(sheets.values())
     ]
-    details = (_detail(sheet, shelf) for sheet in sheets.values())
+    details = (_detail(sheet, media) for sheet in sheets.values())
     index = {
         "creators": creators.listed,
         "kinds": kinds.listed,
@@ -132,13 +132,13 @@ def status_of(item: Item) -> int:
     outcome, truth = item.outcome, item.rows[0].truth
     if isinstance(outcome, Failure):
         return FAILED
-    said = decided(outcome)
-    if said is None:
+    decision = decided(outcome)
+    if decision is None:
         return UNREADABLE
     if isinstance(outcome, RealismVerdict):
-        return WRONG if abs(int(said) - truth.score) >= FAR_OFF else RIGHT
+        return WRONG if abs(int(decision) - truth.score) >= FAR_OFF else RIGHT
     right = truth if isinstance(outcome, PreferenceVerdict) else item.subjects[0].entry.label
-    return RIGHT if said == right else WRONG
+    return RIGHT if decision == right else WRONG
 
 
 def _chunked(details: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -151,16 +151,16 @@ def _pack(chunk: list[dict[str, Any]]) -> str:
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
 
 
-def _detail(sheet: _Sheet, shelf: Shelf) -> dict[str, Any]:
+def _detail(sheet: _Sheet, media: MediaFolder) -> dict[str, Any]:
     return {
-        "clips": [_clip(subject, shelf) for subject in sheet.subjects],
+        "clips": [_clip(subject, media) for subject in sheet.subjects],
         "answers": [_answer(place, item) for place, item in sheet.answers],
     }
 
 
-def _clip(subject: Subject, shelf: Shelf) -> dict[str, Any]:
+def _clip(subject: Subject, media: MediaFolder) -> dict[str, Any]:
     entry = subject.entry
-    told = {
+    description = {
         "name": entry.name,
         "label": entry.label.value,
         "creator": entry.origin.creator if isinstance(entry.origin, Generated) else "",
@@ -174,12 +174,12 @@ def _clip(subject: Subject, shelf: Shelf) -> dict[str, Any]:
         "votes": _votes(entry),
     }
     if isinstance(subject.clip, Failure):
-        return told | {"failure": _failure(subject.clip)}
-    shelf.take(subject.clip)
-    return told | _shape(subject.clip, shelf)
+        return description | {"failure": _failure(subject.clip)}
+    media.add(subject.clip)
+    return description | _shape(subject.clip, media)
 
 
-def _shape(clip: Clip, shelf: Shelf) -> dict[str, Any]:
+def _shape(clip: Clip, media: MediaFolder) -> dict[str, Any]:
     video = clip.facts.video
     steady = not video.variable_rate and video.first_at_s == 0
     return {
@@ -189,8 +189,8 @@ def _shape(clip: Clip, shelf: Shelf) -> dict[str, Any]:
         "duration_us": to_us(video.duration_s),
         "rate": [video.average_rate.numerator, video.average_rate.denominator] if steady else None,
         "n_frames": video.n_frames,
-        "src": shelf.sources.get(clip.id),
-        "absent": shelf.missing.get(clip.id, ""),
+        "src": media.sources.get(clip.id),
+        "absent": media.missing.get(clip.id, ""),
     }
 
 
@@ -238,10 +238,10 @@ def _answer(place: int, item: Item) -> dict[str, Any]:
         text = stored.get("text") or ""
         answer["text"] = text[:LONGEST_TEXT]
         answer["cut"] = max(0, len(text) - LONGEST_TEXT)
-        answer["said"] = dict(_said(outcome))
-        answer["unread"] = dict(_unread(outcome))
+        answer["said"] = dict(_parts_read(outcome))
+        answer["unread"] = dict(_parts_unread(outcome))
     if isinstance(outcome, TraceVerdict):
-        answer["meets"] = _meets(item, outcome)
+        answer["meets"] = _comparisons(item, outcome)
     for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
         if stored.get(column) is not None:
             answer[column] = stored[column]
@@ -250,7 +250,7 @@ def _answer(place: int, item: Item) -> dict[str, Any]:
     return answer
 
 
-def _said(outcome: Any) -> Iterator[tuple[str, Any]]:
+def _parts_read(outcome: Any) -> Iterator[tuple[str, Any]]:
     for part in outcome.__slots__:
         value = getattr(outcome, part)
         if isinstance(value, Box):
@@ -259,7 +259,7 @@ def _said(outcome: Any) -> Iterator[tuple[str, Any]]:
             yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
 
 
-def _unread(outcome: Any) -> Iterator[tuple[str, str]]:
+def _parts_unread(outcome: Any) -> Iterator[tuple[str, str]]:
     # An answer of real owes no box, time or explanation.
     owes_all = getattr(outcome, "label", None) is not Label.REAL
     for part in outcome.__slots__ if owes_all else ("label",):
@@ -268,18 +268,18 @@ def _unread(outcome: Any) -> Iterator[tuple[str, str]]:
             yield part, value.reason.value
 
 
-def _meets(item: Item, said: TraceVerdict) -> list[dict[str, Any]]:
+def _comparisons(item: Item, verdict: TraceVerdict) -> list[dict[str, Any]]:
     """How the answer compares with each trace that people marked."""
-    found = []
+    comparisons = []
     for row in item.rows:
-        truth, meets = row.truth, {}
-        if said.label is Label.REAL or truth.trace is None:
+        truth, comparison = row.truth, {}
+        if verdict.label is Label.REAL or truth.trace is None:
             continue
-        if truth.box is not None and isinstance(said.box, Box):
-            meets["iou"] = round(truth.box.iou(said.box), 3)
-        if isinstance(said.start_us, int):
-            meets["late_us"] = said.start_us - truth.start_us
+        if truth.box is not None and isinstance(verdict.box, Box):
+            comparison["iou"] = round(truth.box.iou(verdict.box), 3)
+        if isinstance(verdict.start_us, int):
+            comparison["late_us"] = verdict.start_us - truth.start_us
         if row.text_score is not None:
-            meets["judged"] = row.text_score
-        found.append(meets)
-    return found
+            comparison["judged"] = row.text_score
+        comparisons.append(comparison)
+    return comparisons

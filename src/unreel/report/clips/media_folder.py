@@ -15,7 +15,7 @@ _SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "t
 
 
 @dataclass(slots=True)
-class Shelf:
+class MediaFolder:
     """Puts each clip into the report's folder once, under the id of its bytes."""
 
     out: Folder
@@ -26,7 +26,7 @@ class Shelf:
     missing: dict[str, str] = field(default_factory=dict)
     """Why a clip is not there, by clip."""
 
-    def take(self, clip: Clip) -> None:
+    def add(self, clip: Clip) -> None:
         """Put `clip` there, unless it is, and remember where."""
         if clip.id in self.sources or clip.id in self.missing:
             return

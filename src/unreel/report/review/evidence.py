@@ -104,7 +104,7 @@ def build_page(
         annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
         opinions=opinions,
         reviewers={who: [row for row in opinions if row["reviewer"] == who] for who in named},
-        agreements=[str(one) for one in agreements(review.opinions)],
+        agreements=[str(agreement) for agreement in agreements(review.opinions)],
         version=version("unreel"),
     )
     data = {}

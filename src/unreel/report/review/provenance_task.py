@@ -47,7 +47,9 @@ def _describe(store: Mapping[str, Any]) -> dict[str, Any]:
         "issuer": _cut(signature.get("issuer")),
         "signed_at": _cut(signature.get("time")),
         "actions": list(_actions(active.get("assertions") or ()))[:MOST],
-        "problems": [_cut(one.get("code")) for one in store.get("validation_status") or ()][:MOST],
+        "problems": [_cut(problem.get("code")) for problem in store.get("validation_status") or ()][
+            :MOST
+        ],
     }
 
 

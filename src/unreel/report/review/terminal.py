@@ -41,7 +41,7 @@ def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
         lines.append(_indent(Text(failure, "yellow"), 2))
         lines.extend(_raw(opinion))
     else:
-        lines.append(_indent(_said(opinion), 2))
+        lines.append(_indent(_details(opinion), 2))
         lines.extend(_timeline(opinion, clip))
     costs = _costs(opinion)
     lines.extend([_indent(Text(costs, "dim"), 2)] if costs else [])
@@ -52,7 +52,7 @@ def _indent(content: RenderableType, by: int) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
 
 
-def _said(opinion: Opinion) -> Table:
+def _details(opinion: Opinion) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
