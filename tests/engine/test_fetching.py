@@ -1,7 +1,5 @@
 """Clips elsewhere: fetched from named places only, with an end to size and time."""
 
-import datetime as dt
-import ipaddress
 import socket
 import ssl
 import subprocess
@@ -19,6 +17,7 @@ import pytest
 
 pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from certificates import write_certificate
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.core.settings import read_settings
@@ -371,31 +370,10 @@ def test_keys_of_a_store_are_letters(server: Server, tmp_path: Path) -> None:
     assert (tmp_path / "copy").read_bytes() == b"clip"
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A certificate for 127.0.0.1 with its key, in one file, signed by itself."""
-    x509 = pytest.importorskip("cryptography.x509")
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a store")])
-    host = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    now = dt.datetime.now(dt.UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    made = made.not_valid_before(now).not_valid_after(now + dt.timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([host]), critical=False)
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = tmp_path / "certificate.pem"
-    file.write_bytes(secret + made.sign(key, hashes.SHA256()).public_bytes(pem))
-    return file
-
-
 def test_a_host_with_tls_must_show_who_it_is(
-    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    certificate = write_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
 

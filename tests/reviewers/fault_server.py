@@ -33,6 +33,7 @@ class Stats:
     first_at_s: dict[str, float] = field(default_factory=dict)
     bodies: dict[str, list[str]] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    path: str = ""
     body: str = ""
 
 
@@ -86,6 +87,8 @@ def plain_fault(fault: str, key: str) -> bytes | None:
         "echo": whole(200, completion({"content": f"your key is {key}"})),
         "gzip": whole(200, GOOD, "Content-Encoding: gzip"),
         "declared-huge": head(200, HUGE_BYTES),
+        "cookie": whole(200, GOOD, "Set-Cookie: visitor=1; Path=/"),
+        "odd-words": whole(500, b"oops", kind="text/plain; charset=rot13"),
         "moved": whole(307, b"", "Location: http://127.0.0.1:9/elsewhere"),
     }.get(fault)
 
@@ -136,6 +139,7 @@ async def answer(
     stats.n_requests += 1
     stats.first_at_s.setdefault(question, time.monotonic())
     stats.bodies.setdefault(question, []).append(hashlib.sha256(body).hexdigest())
+    stats.path = path
     stats.headers = headers
     stats.body = body[:4000].decode(errors="replace")
     stats.in_flight += 1

@@ -1,11 +1,11 @@
 """Whose key goes where: what an address in a stranger's recipe can and cannot obtain."""
 
 import contextlib
-import json
 import pickle
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -232,21 +232,39 @@ def ask(model: str, sheet: Sheet, key: str | None = None) -> Reply | Failure:
     return outcome
 
 
-def test_no_header_of_the_environment_reaches_a_server(
-    fault_run: Any, make_sheet: MakeSheet, monkeypatch: pytest.MonkeyPatch
+AMBIENT = {
+    "OPENAI_ADMIN_KEY": SECRET,
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/elsewhere",
+    "OPENAI_CUSTOM_HEADERS": f"api-key: {SECRET}\nAuthorization: {SECRET}\nCookie: {SECRET}",
+    "OPENAI_LOG": "debug",
+    "OPENAI_ORG_ID": SECRET,
+    "OPENAI_PROJECT_ID": SECRET,
+    "OPENAI_WEBHOOK_SECRET": SECRET,
+}
+
+
+@pytest.mark.parametrize("key", [None, "sk-given"])
+def test_no_variable_of_other_clients_changes_a_request(
+    key: str | None,
+    fault_run: Any,
+    make_sheet: MakeSheet,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/elsewhere")
-    monkeypatch.setenv(
-        "OPENAI_CUSTOM_HEADERS", f"api-key: {SECRET}\nAuthorization: {SECRET}\nCookie: {SECRET}"
-    )
-    for name in KEYS:
-        monkeypatch.setenv(name, SECRET)
-    for key in (None, "sk-given"):
+    def seen() -> dict[str, Any]:
         run_ = fault_run("500", 0)
         assert isinstance(ask(run_.model, make_sheet(), key), Reply)
-        headers = run_.stats()["headers"]
-        assert SECRET not in json.dumps(headers)
-        assert headers.get("authorization") == (f"Bearer {key}" if key else None)
+        stats: dict[str, Any] = run_.stats()
+        return {name: stats[name] for name in ("headers", "bodies", "n_requests")}
+
+    plain = seen()
+    for name, value in (AMBIENT | dict.fromkeys(KEYS, SECRET)).items():
+        monkeypatch.setenv(name, value)
+    login = tmp_path / "netrc"
+    login.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
+    monkeypatch.setenv("NETRC", str(login))
+    assert seen() == plain
+    assert plain["headers"].get("authorization") == (f"Bearer {key}" if key else None)
 
 
 @pytest.fixture

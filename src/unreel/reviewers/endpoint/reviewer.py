@@ -16,7 +16,7 @@ from unreel.reviewers.endpoint.concurrency import Concurrency
 from unreel.reviewers.endpoint.families import Family, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
 from unreel.reviewers.endpoint.retrying import Patience
-from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, OpenAITransport, Transport
+from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, Transport
 
 _SHORTEST_SECRET = 4
 """Shorter keys are placeholders such as `x`: hiding them would eat into words."""
@@ -176,7 +176,7 @@ def _request_fields(address: Address, family: Family, manner: Manner) -> dict[st
 
 
 def _open(address: Address, api_key: str | None, limits: Limits) -> Transport:
-    return OpenAITransport(
+    return HttpTransport(
         address,
         api_key=api_key,
         max_connections=limits.max_connections,
