@@ -17,9 +17,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = {
     "av",
     "evalica",
+    "httpx2",
     "lance",
     "numpy",
-    "openai",
     "pandas",
     "PIL",
     "pyarrow",

@@ -48,7 +48,7 @@ def test_help_loads_nothing_heavy(run, command: str) -> None:
     code = (
         "import sys; from unreel.cli.main import COMMANDS; "
         f"COMMANDS[{command!r}].target.load(); "
-        "print(sorted({'lance', 'openai', 'pyarrow', 'ray', 'torch'} & {*sys.modules}))"
+        "print(sorted({'httpx2', 'lance', 'pyarrow', 'ray', 'torch'} & {*sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

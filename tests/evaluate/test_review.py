@@ -182,4 +182,4 @@ def test_a_review_loads_no_table_and_no_client() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = set(run.stdout.split())
-    assert loaded.isdisjoint({"lance", "pyarrow", "obstore", "ray", "openai", "sklearn", "jinja2"})
+    assert loaded.isdisjoint({"lance", "pyarrow", "obstore", "ray", "httpx2", "sklearn", "jinja2"})
