@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from certificates import write_certificate
+from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RawReply
@@ -112,6 +115,36 @@ def garbling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_broken_record_of_tls_is_a_lost_connection(garbling: str) -> None:
     failure = Failure(FailureReason.CONNECTION_LOST, "the connection failed (SSLError)")
     assert send(garbling) == [failure]
+
+
+def test_a_key_that_no_header_can_carry_is_not_repeated(fault_run: Any) -> None:
+    run = fault_run("500", 0)
+    for key, kind in (("sk-caf\u00e9", "UnicodeEncodeError"), ("sk\r\nX: y", "LocalProtocolError")):
+        lost = Failure(FailureReason.CONNECTION_LOST, f"the connection failed ({kind})")
+        assert send(run.model, api_key=key) == [lost]
+    assert run.stats()["n_requests"] == 0
+
+
+def test_a_machine_without_open_files_left_is_not_the_servers_fault(fault_run: Any) -> None:
+    model = fault_run("500", 0).model
+    send(model)  # what a first request loads needs files of its own
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def work() -> None:
+        transport = HttpTransport(
+            read_address(model), api_key=None, max_connections=1, cap_bytes=BODY_CAP_BYTES
+        )
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+        try:
+            await transport.send(BODY, key="question")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            await transport.close()
+
+    with pytest.raises(MachineError, match="Allow more open files"):
+        asyncio.run(work())
 
 
 def test_asking_a_server_loads_no_client_library() -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from unreel.core.answer import Reply
-from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import to_us
 from unreel.reviewers.endpoint.breaker import Breaker, Go
@@ -40,13 +39,6 @@ class _Course:
     key: str
     ends_at_s: float
     n_requests: int = 0
-    last: Setback | None = None
-
-    def give_up(self, why: str) -> Failure:
-        if self.last is None:
-            return Failure(FailureReason.OUT_OF_TIME, why)
-        failure = self.last.failure
-        return replace(failure, detail=f"{failure.detail} ({why}, requests: {self.n_requests})")
 
 
 class Asker:
@@ -95,7 +87,6 @@ class Asker:
             outcome = await self._attempt(course, ticket)
             if not isinstance(outcome, Setback):
                 return outcome
-            course.last = outcome
             logger.debug("question %s: %s", key[:12], outcome.failure.reason.value)
             if outcome.final:
                 return outcome.failure
@@ -106,11 +97,16 @@ class Asker:
 
     async def _wait_turn(self, course: _Course, setback: Setback) -> "_Ticket | Failure":
         """Leave to ask again, or the end of the question."""
+
+        def give_up(why: str) -> Failure:
+            told = f"{setback.failure.detail} ({why}, requests: {course.n_requests})"
+            return replace(setback.failure, detail=told)
+
         if course.n_requests >= MOST_ATTEMPTS:
-            return course.give_up("given up")
+            return give_up("given up")
         wait_s = setback.retry_after_s + self._jitter_s(course)
         if _now_s() + wait_s >= course.ends_at_s:
-            return course.give_up(f"a wait of {wait_s:.1f} s would pass the deadline")
+            return give_up(f"a wait of {wait_s:.1f} s would pass the deadline")
         try:
             async with asyncio.timeout_at(course.ends_at_s):
                 await asyncio.sleep(wait_s)
@@ -118,7 +114,7 @@ class Asker:
                     await asyncio.sleep(max(0.01, self._jitter_s(course)))
                 return await self._admit(again=True)
         except TimeoutError:
-            return course.give_up(f"no turn within {self._patience.deadline_s:g} s")
+            return give_up(f"no turn within {self._patience.deadline_s:g} s")
 
     async def _admit(self, *, again: bool) -> "_Ticket | Failure":
         while True:
@@ -158,13 +154,6 @@ class Asker:
         except TimeoutError:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
             return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
-        except MachineError:
-            raise
-        except Exception as error:  # noqa: BLE001  a transport's bug costs one answer, not the run
-            kind = type(error).__name__  # its text may hold the request
-            return Setback(
-                failure=Failure(FailureReason.CONNECTION_LOST, f"sending failed ({kind})")
-            )
         if isinstance(raw, Failure):
             return Setback(failure=raw)
         outcome = _read(raw)

@@ -114,11 +114,6 @@ class EndpointReviewer:
         return self._name
 
     @property
-    def family(self) -> Family:
-        """What the model takes, and the units of its boxes and times."""
-        return self._family
-
-    @property
     def wants(self) -> frozenset[Material]:
         return frozenset({self._show} | ({Material.SOUND} if self._family.audio else set()))
 

@@ -69,18 +69,14 @@ class HttpTransport:
         headers = {"Idempotency-Key": key}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
-        request = self._http.build_request(
-            "POST", "/chat/completions", content=body, headers=headers
-        )
         try:
-            response = await self._http.send(request, stream=True)
-            try:
+            async with self._http.stream(
+                "POST", "/chat/completions", content=body, headers=headers
+            ) as response:
                 return await _read(response, cap_bytes=self._cap_bytes)
-            finally:
-                await response.aclose()
-        except Exception as error:  # noqa: BLE001  some errors of TLS are none of httpx2's own
+        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_refusal(error)
-            # Only the kind of error: its text may repeat an address with a password in it.
+            # Only the kind of error: its text may repeat the key, or an address with a password.
             detail = f"the connection failed ({type(error).__name__})"
             return Failure(FailureReason.CONNECTION_LOST, detail)
 
