@@ -238,12 +238,15 @@ def bare_scan(path: str) -> dict[str, Any]:
 
 def finish(scan: Any) -> dict[str, Any]:
     """What is decided from the measures: cuts, borders and hashes."""
-    from unreel.curate.borders import find_borders
-    from unreel.curate.duplicates import fingerprint
-    from unreel.curate.shots import find_cuts
+    from pydantic import TypeAdapter
+
+    from unreel.curate.crop.borders import find_borders
+    from unreel.curate.measures import Fingerprint
+    from unreel.curate.scan.fingerprint import fingerprint
+    from unreel.curate.split.shots import find_cuts
 
     borders = find_borders(scan.picked)
-    hashes = fingerprint(scan, borders).as_json()
+    hashes = TypeAdapter(Fingerprint).dump_python(fingerprint(scan, borders), mode="json")
     return {"cuts": find_cuts(scan.histograms), "borders": asdict(borders), "hashes": hashes}
 
 

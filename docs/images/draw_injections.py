@@ -12,8 +12,8 @@ from PIL import Image
 
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category
-from unreel.curate.injection.clip import LoadedClip, load_clip
-from unreel.curate.injection.inject import CATEGORIES, Injected, inject
+from unreel.curate.inject.clip import LoadedClip, load_clip
+from unreel.curate.inject.inject import CATEGORIES, Injected, inject
 from unreel.media.access import media_reader
 from unreel.media.overlay import BoxMark, draw_boxes
 from unreel.media.synthesise import ClipRecipe, SceneName, synthesise

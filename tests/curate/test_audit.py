@@ -15,7 +15,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.curate.audit.audit import MOST_PER_SIDE, Audit, Finding, audit, judge
 from unreel.curate.audit.card import AUDIT_JSON, to_markdown
-from unreel.curate.audit.crossing import Subject, cross
+from unreel.curate.audit.cross_fit import Subject, cross_fit
 from unreel.curate.audit.frame import frame_features
 from unreel.curate.audit.observation import Observation
 from unreel.curate.audit.views import View
@@ -178,7 +178,7 @@ def test_clips_of_one_scene_are_never_on_both_sides() -> None:
         replace(with_video(unremarkable(i), width=100 + 2 * (i // 2)), group=f"scene {i // 2}")
         for i in range(60)
     ]
-    crossing = cross(
+    fitted = cross_fit(
         [
             Subject(
                 name=one.clip,
@@ -190,8 +190,8 @@ def test_clips_of_one_scene_are_never_on_both_sides() -> None:
         ],
         seed=1,
     )
-    assert not isinstance(crossing, Unmeasured)
-    assert np.all(crossing.wins == 0.5)
+    assert not isinstance(fitted, Unmeasured)
+    assert np.all(fitted.wins == 0.5)
 
 
 def test_few_clips_are_inconclusive_whatever_they_show() -> None:

@@ -10,7 +10,10 @@ from unreel.benchmarks.entry import take_census
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_settings
+from unreel.curate.freeze.section import FreezeSection
+from unreel.curate.freeze.take import take
 from unreel.curate.job import curate
+from unreel.curate.state import Work
 from unreel.engine.access import Access
 from unreel.engine.place import Place
 from unreel.evaluate.job import Run, evaluate
@@ -104,18 +107,16 @@ def test_freezing_again_changes_nothing_and_takes_strays_away(footage, curation,
 
 
 def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
-    footage, curation, tmp_path, monkeypatch
+    footage, curation, tmp_path
 ) -> None:
     shutil.copytree(footage, tmp_path / "films")
     job = curation({"path": "films"})
     state = curate(job, until="ingest")
     path = tmp_path / "films/real/clip1.mp4"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    from unreel.curate.freeze import freeze
-    from unreel.curate.job import NOT_AUDITED
-
+    work = Work(recipe=job.recipe, root=job.root, bench=job.bench)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
-        freeze(job.bench, state.pieces, recipe=job.recipe, left_out=(), audit=NOT_AUDITED)
+        take(FreezeSection(), work, state)
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 

@@ -11,9 +11,9 @@ from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_settings
-from unreel.curate.ingest.sources import Listed, Surroundings, list_sources
 from unreel.curate.job import curate
-from unreel.curate.recipe import SourceSection
+from unreel.curate.source.section import SourceSection
+from unreel.curate.source.sources import Listed, Surroundings, list_sources
 from unreel.engine.access import Access
 from unreel.engine.place import Place
 
@@ -136,12 +136,12 @@ def test_names_of_two_sources_may_meet_under_their_prefixes(footage, curation) -
 def test_a_changed_file_is_hashed_again_and_the_others_are_not(footage, tmp_path, curation) -> None:
     shutil.copytree(footage, tmp_path / "films")
     job = curation({"path": "films"})
-    before = {piece.entry.name: piece.clip for piece in curate(job, until="ingest").pieces}
+    before = {piece.entry.name: piece.clip.id for piece in curate(job, until="ingest").pieces}
     table = job.bench.table("ingest")
     (tmp_path / "films/real/clip1.mp4").write_bytes(
         (footage / "real/clip5.mp4").read_bytes() + b" "
     )
-    after = {piece.entry.name: piece.clip for piece in curate(job, until="ingest").pieces}
+    after = {piece.entry.name: piece.clip.id for piece in curate(job, until="ingest").pieces}
     assert [name for name in before if before[name] != after[name]] == ["real/clip1.mp4"]
     assert table.count() == 11
 

@@ -6,7 +6,8 @@ import pytest
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings
-from unreel.curate.lengths import TooShort, Trim, first_frame, length_gap, match_lengths
+from unreel.curate.freeze.first_frames import first_frame
+from unreel.curate.lengths.matching import TooShort, Trim, length_gap, match_lengths
 from unreel.media.access import media_reader
 from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise

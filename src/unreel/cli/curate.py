@@ -144,7 +144,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
     from unreel.core.settings import read_settings
     from unreel.media.access import media_reader
 
-    inject_clip = Lazy("unreel.curate.injection.clip:inject_clip", _EXTRA).load()
+    inject_clip = Lazy("unreel.curate.inject.clip:inject_clip", _EXTRA).load()
     into = out or Path(f"{plain_name(clip.stem)}+{category}.mp4")
     with media_reader(read_settings(), trusted=trusted) as reader:
         trace = inject_clip(

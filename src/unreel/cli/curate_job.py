@@ -13,8 +13,9 @@ from unreel.cli.output import echo, print_json, say
 from unreel.cli.stopping import goes_on
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
-from unreel.curate.job import Curation, State, curate, plan_steps
+from unreel.curate.job import Curation, curate, plan_steps
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
+from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.engine.whereabouts import find_place, local_folder, open_access

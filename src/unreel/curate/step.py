@@ -8,9 +8,11 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
 from unreel.core.document import parse_object
@@ -29,9 +31,11 @@ from unreel.engine.table import Table
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 
-Found = Mapping[str, Any]
-"""What a step found out, as JSON."""
-Look = Callable[[MediaReader, Path, Found], Found | Failure]
+Found = TypeVar("Found")
+"""What a step finds out about one subject: a frozen value of its own."""
+Given = Mapping[str, Any]
+"""What decides an answer besides the clip, as JSON."""
+Look = Callable[[MediaReader, Path, Given], Found | Failure]
 """Finds out about the clip in a file, given what else the question says; it must pickle."""
 
 TRANSIENT: Final = frozenset(
@@ -57,16 +61,18 @@ class Subject:
     """The id of the file's bytes; "" where they are not known yet."""
     name: str
     location: str
-    given: Found = field(default_factory=dict)
+    given: Given = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepName:
+class StepName(Generic[Found]):
     """A step at one version with its settings: the part of a key that all its subjects share."""
 
     name: str
     version: int
-    settings: Found = field(default_factory=dict)
+    finds: TypeAdapter[Found]
+    """How its table keeps what it finds."""
+    settings: Given = field(default_factory=dict)
 
     def key(self, subject: Subject) -> str:
         """Identity of the question that this step asks about `subject`."""
@@ -78,6 +84,22 @@ class StepName:
             subject.clip,
             to_json(subject.given),
         )
+
+    def write(self, found: Found) -> str:
+        """`found` as the table keeps it."""
+        return to_json(self.finds.dump_python(found, mode="json"))
+
+    def read(self, row: Row) -> Found | Failure:
+        """What a row of the table keeps; a damaged one counts as failed."""
+        if row["failure_reason"] is not None:
+            return stored_failure(row["failure_reason"], row["failure_detail"])
+        try:
+            return self.finds.validate_python(parse_object((row["found"] or "").encode()))
+        except InvalidValueError as error:
+            return damaged_row(str(error))
+        except ValidationError as error:
+            first = error.errors()[0]
+            return damaged_row(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +126,14 @@ class Workbench:
         """Where clips that this curation makes lie, named by their content."""
         return self.place / "media"
 
-    def ask(self, step: StepName, subjects: Sequence[Subject], look: Look) -> list[Found | Failure]:
+    def ask(
+        self, step: StepName[Found], subjects: Sequence[Subject], look: Look[Found]
+    ) -> list[Found | Failure]:
         """What `look` finds for each subject, in order; what the table holds is not asked again."""
-        return self.ask_stage(step, subjects, ClipStage(look, self.access))
+        return self.ask_stage(step, subjects, ClipStage(step, look, self.access))
 
     def ask_stage(
-        self, step: StepName, subjects: Sequence[Subject], stage: Stage
+        self, step: StepName[Found], subjects: Sequence[Subject], stage: Stage
     ) -> list[Found | Failure]:
         """The same by a stage that reads `_given` and writes `found`.
 
@@ -120,14 +144,14 @@ class Workbench:
         found: list[Found | Failure] = []
         for _ in range(_TRIES):
             self._run(step.name, rows, stage, engine=self.engine)
-            found = self._read(step.name, rows)
-            if not any(isinstance(one, Failure) and one.reason in TRANSIENT for one in found):
+            found = self._read(step, rows)
+            if not any(isinstance(own, Failure) and own.reason in TRANSIENT for own in found):
                 break
         return found
 
     def settle(
         self,
-        step: StepName,
+        step: StepName[Found],
         subjects: Sequence[Subject],
         decide: Callable[[Sequence[Subject]], Sequence[Found]],
     ) -> list[Found]:
@@ -138,18 +162,14 @@ class Workbench:
         """
         alone = {step.key(subject): subject for subject in subjects}
         ordered = sorted(alone)
-        whole = StepName(
-            name=step.name,
-            version=step.version,
-            settings={"settings": step.settings, "set": digest(*ordered)},
-        )
+        whole = replace(step, settings={"settings": step.settings, "set": digest(*ordered)})
         rows = [_row(whole, alone[key]) for key in ordered]
-        kept = self._read(step.name, rows)
-        decided = [found for found in kept if isinstance(found, Mapping)]
+        kept = self._read(step, rows)
+        decided = [found for found in kept if not isinstance(found, Failure)]
         if len(decided) < len(rows):
-            decided = [_as_kept(found) for found in decide([alone[key] for key in ordered])]
+            decided = list(decide([alone[key] for key in ordered]))
             for row, found in zip(rows, decided, strict=True):
-                row["found"] = to_json(found)
+                row["found"] = step.write(found)
             self._run(step.name, rows, _Kept(), engine="local")
         findings = dict(zip(ordered, decided, strict=True))
         return [findings[step.key(subject)] for subject in subjects]
@@ -175,18 +195,18 @@ class Workbench:
             observe=self.observe,
         )
 
-    def _read(self, name: str, rows: Sequence[Row]) -> list[Found | Failure]:
+    def _read(self, step: StepName[Found], rows: Sequence[Row]) -> list[Found | Failure]:
         keys = [row["key"] for row in rows]
-        found = {row["key"]: _finding(row) for row in _rows(self.table(name), keys)}
+        found = {row["key"]: step.read(row) for row in _rows(self.table(step.name), keys)}
         return [found.get(key, _NO_ROW) for key in keys]
 
 
 class ClipStage(Stage):
     """Opens each clip through a media reader and writes down what was found."""
 
-    def __init__(self, look: Look, access: Access) -> None:
+    def __init__(self, step: StepName[Any], look: Look[Any], access: Access) -> None:
         self.resources = Resources(in_flight=max(1, os.cpu_count() or 1))
-        self._look, self._access = look, access
+        self._step, self._look, self._access = step, look, access
         self._open = ExitStack()
 
     def setup(self) -> None:
@@ -204,13 +224,19 @@ class ClipStage(Stage):
             return failed(row, changed)
         if isinstance(found, Failure):
             return failed(row, found)
-        return row | {"clip": found.get("clip", row["clip"]), "found": to_json(found)}
+        kept = self._step.finds.dump_python(found, mode="json")
+        return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
 
     def close(self) -> None:
         self._open.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"resources": self.resources, "_look": self._look, "_access": self._access}
+        return {
+            "resources": self.resources,
+            "_step": self._step,
+            "_look": self._look,
+            "_access": self._access,
+        }
 
 
 class _Kept(Stage):
@@ -225,13 +251,7 @@ def to_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def _as_kept(found: Found) -> Found:
-    """`found` as a later run reads it back."""
-    kept: Found = json.loads(to_json(found))
-    return kept
-
-
-def _row(step: StepName, subject: Subject) -> Row:
+def _row(step: StepName[Any], subject: Subject) -> Row:
     return {
         "key": step.key(subject),
         "name": subject.name,
@@ -256,12 +276,3 @@ def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 def _rows(table: Table, keys: Sequence[str]) -> Iterator[Row]:
     for chunk in _chunks(keys):
         yield from table.get(chunk)
-
-
-def _finding(row: Row) -> Found | Failure:
-    if row["failure_reason"] is not None:
-        return stored_failure(row["failure_reason"], row["failure_detail"])
-    try:
-        return parse_object((row["found"] or "").encode())
-    except InvalidValueError as error:
-        return damaged_row(str(error))

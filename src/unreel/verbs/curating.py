@@ -7,8 +7,9 @@ from typing import Any
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.curate import job
-from unreel.curate.job import Curation, State
+from unreel.curate.job import Curation
 from unreel.curate.recipe import check_recipe, read_recipe
+from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.committer import Progress
 from unreel.engine.whereabouts import find_place, local_folder, open_access

@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curate.injection.inject import Injected, inject
+from unreel.curate.inject.inject import Injected, inject
 from unreel.media.decode import Rgb
 
 N_FRAMES = 48

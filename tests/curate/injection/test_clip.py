@@ -12,7 +12,7 @@ import pytest
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category, Trace
-from unreel.curate.injection.clip import (
+from unreel.curate.inject.clip import (
     JpegFrames,
     LoadedClip,
     encode_clip,
@@ -20,8 +20,8 @@ from unreel.curate.injection.clip import (
     load_clip,
     write_twin,
 )
-from unreel.curate.injection.fit import Fit, measure_fit
-from unreel.curate.injection.inject import (
+from unreel.curate.inject.fit import Fit, measure_fit
+from unreel.curate.inject.inject import (
     CATEGORIES,
     PLAIN,
     Unfit,

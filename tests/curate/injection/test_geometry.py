@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.curate.injection.paint import blend, envelope, erased, pasted, warp
-from unreel.curate.injection.region import Cut, ellipse, fill
-from unreel.curate.injection.shot import global_shift
-from unreel.curate.injection.window import Window, hull, padded, window_about
-from unreel.curate.injection.words import colour_name, direction_name, place_name
+from unreel.curate.inject.paint import blend, envelope, erased, pasted, warp
+from unreel.curate.inject.region import Cut, ellipse, fill
+from unreel.curate.inject.shot import global_shift
+from unreel.curate.inject.window import Window, hull, padded, window_about
+from unreel.curate.inject.words import colour_name, direction_name, place_name
 
 WIDTH, HEIGHT = 64, 48
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Category
-from unreel.curate.injection.inject import (
+from unreel.curate.inject.inject import (
     CATEGORIES,
     SHORTEST,
     Injected,

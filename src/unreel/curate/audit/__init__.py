@@ -1,1 +1,1 @@
-"""Can real and generated be told apart without looking? What leaks, how much, and which clips."""
+"""`[audit]`: can real and generated be told apart without looking? What leaks, how much, which clips."""

@@ -10,7 +10,7 @@ from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curate.audit.crossing import Crossing, Subject, cross, pushes
+from unreel.curate.audit.cross_fit import CrossFit, Subject, cross_fit, pushes
 from unreel.curate.audit.describe import describe_sides
 from unreel.curate.audit.observation import Observation
 from unreel.curate.audit.views import View, family, view_features, with_bins
@@ -90,14 +90,14 @@ class Audit:
     seed: int
 
     def __getitem__(self, view: View) -> ViewAudit:
-        return next(one for one in self.views if one.view is view)
+        return next(own for own in self.views if own.view is view)
 
 
 def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
     """Fit and judge one model for each view; the same observations and seed give the same audit."""
     chosen = _choose(list(observations), seed=seed)
     views = tuple(_audit_view(chosen, view, seed=seed) for view in View)
-    deciding = {one.finding for one in views if one.view is not View.FRAME}
+    deciding = {own.finding for own in views if own.view is not View.FRAME}
     ranked = (Finding.LEAKS, Finding.INCONCLUSIVE, Finding.CLEAN)
     return Audit(finding=next(f for f in ranked if f in deciding), views=views, seed=seed)
 
@@ -121,21 +121,25 @@ def judge(auc: Measured, *, n_least: int) -> Finding:
 
 def _choose(observations: Sequence[Observation], *, seed: int) -> list[Observation]:
     """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
-    drawn = sorted(observations, key=lambda one: digest("audit", str(seed), one.clip))
+    drawn = sorted(observations, key=lambda seen: digest("audit", str(seed), seen.clip))
     sides = ([o for o in drawn if o.creator is None], [o for o in drawn if o.creator is not None])
-    return sorted((one for side in sides for one in side[:MOST_PER_SIDE]), key=lambda one: one.clip)
+    return sorted(
+        (seen for side in sides for seen in side[:MOST_PER_SIDE]), key=lambda seen: seen.clip
+    )
 
 
 def _audit_view(observations: Sequence[Observation], view: View, *, seed: int) -> ViewAudit:
     shown = [
-        Subject(name=one.clip, creator=one.creator, group=one.group, features=features)
-        for one in observations
-        if not isinstance(features := view_features(one, view), Failure)
+        Subject(name=seen.clip, creator=seen.creator, group=seen.group, features=features)
+        for seen in observations
+        if not isinstance(features := view_features(seen, view), Failure)
     ]
-    creators = Counter(one.creator for one in shown)
+    creators = Counter(subject.creator for subject in shown)
     n_real = creators.pop(None, 0)
-    crossing = cross(with_bins(shown), seed=seed) if shown else Unmeasured("no clip could be read")
-    auc = crossing if isinstance(crossing, Unmeasured) else crossing.auc(seed=seed)
+    fitted = (
+        cross_fit(with_bins(shown), seed=seed) if shown else Unmeasured("no clip could be read")
+    )
+    auc = fitted if isinstance(fitted, Unmeasured) else fitted.auc(seed=seed)
     outcome = ViewAudit(
         view=view,
         finding=judge(auc, n_least=min(n_real, creators.total())),
@@ -145,25 +149,25 @@ def _audit_view(observations: Sequence[Observation], view: View, *, seed: int) -
         n_creators=len(creators),
         n_unread=len(observations) - len(shown),
     )
-    if isinstance(crossing, Unmeasured):
+    if isinstance(fitted, Unmeasured):
         return outcome
     outcome = replace(outcome, leaks=_leaks(with_bins(shown), seed=seed))
-    return _with_giveaways(outcome, crossing) if outcome.finding is Finding.LEAKS else outcome
+    return _with_giveaways(outcome, fitted) if outcome.finding is Finding.LEAKS else outcome
 
 
 def _leaks(subjects: Sequence[Subject], *, seed: int) -> tuple[Leak, ...]:
     """Each property judged alone, in the same way as all of them together."""
-    families = sorted({family(name) for one in subjects for name in one.features})
+    families = sorted({family(name) for subject in subjects for name in subject.features})
     leaks = []
     for own in families:
         alone = [
-            replace(one, features={n: v for n, v in one.features.items() if family(n) == own})
-            for one in subjects
+            replace(clip, features={n: v for n, v in clip.features.items() if family(n) == own})
+            for clip in subjects
         ]
-        crossing = cross(alone, seed=seed)
-        if not isinstance(crossing, Unmeasured):
+        fitted = cross_fit(alone, seed=seed)
+        if not isinstance(fitted, Unmeasured):
             sides = describe_sides(alone)
-            auc = crossing.auc(seed=seed)
+            auc = fitted.auc(seed=seed)
             leaks.append(Leak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
     leaks.sort(key=lambda leak: (-_tells(leak.auc), leak.feature))
     return tuple(leak for leak in leaks[:MOST_LEAKS] if _tells(leak.auc) > CHANCE)
@@ -173,27 +177,27 @@ def _tells(auc: Measured) -> float:
     return auc.value if isinstance(auc, Estimate) else 0.0
 
 
-def _with_giveaways(outcome: ViewAudit, crossing: Crossing) -> ViewAudit:
-    told = crossing.told_from()
-    every = [one for one in (*crossing.generated, *crossing.real) if told[one.name] >= TOLD_FROM]
-    every.sort(key=lambda one: (-told[one.name], one.name))
+def _with_giveaways(outcome: ViewAudit, fitted: CrossFit) -> ViewAudit:
+    shares = fitted.told_from()
+    every = [c for c in (*fitted.generated, *fitted.real) if shares[c.name] >= TOLD_FROM]
+    every.sort(key=lambda clip: (-shares[clip.name], clip.name))
     listed = tuple(
         Giveaway(
-            clip=one.name,
-            label=Label.REAL if one.creator is None else Label.GENERATED,
-            told_from=told[one.name],
-            because=_because(one, crossing),
+            clip=clip.name,
+            label=Label.REAL if clip.creator is None else Label.GENERATED,
+            told_from=shares[clip.name],
+            because=_because(clip, fitted),
         )
-        for one in every[:MOST_GIVEAWAYS]
+        for clip in every[:MOST_GIVEAWAYS]
     )
     return replace(outcome, giveaways=listed, n_giveaways=len(every))
 
 
-def _because(subject: Subject, crossing: Crossing) -> tuple[str, ...]:
+def _because(subject: Subject, fitted: CrossFit) -> tuple[str, ...]:
     """The properties that pushed the clip towards its own side, the strongest first."""
     towards = -1.0 if subject.creator is None else 1.0
     total: Counter[str] = Counter()
-    for model in crossing.models[subject.name]:
+    for model in fitted.models[subject.name]:
         own = towards * pushes(model, [subject])[0]
         for name, push in zip(model.names, own.tolist(), strict=True):
             total[family(name)] += push

@@ -13,12 +13,12 @@ from unreel.curate.audit.views import View
 AUDIT_JSON: Final = TypeAdapter(Audit)
 """`dump_json` and `validate_json` keep an audit and bring it back."""
 
-_ASKED: Final = {
+_SIGHTS: Final = {
     View.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
     View.FRAME: "low-level numbers of one frame",
     View.WATERMARK: "overlays that were found",
 }
-_SAID: Final = {
+_SENTENCES: Final = {
     Finding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
     Finding.CLEAN: "No leak was found in metadata or overlays.",
     Finding.INCONCLUSIVE: "The clips are too few, or too unalike, to say whether the labels leak.",
@@ -31,7 +31,7 @@ def to_markdown(audit: Audit) -> str:
 
 
 def _lines(audit: Audit) -> Iterator[str]:
-    yield f"**{audit.finding.value}.** {_SAID[audit.finding]}"
+    yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
     yield ""
     yield "| model sees | AUC | real | generated | creators | unread | finding |"
     yield "|---|---|---|---|---|---|---|"
@@ -40,7 +40,7 @@ def _lines(audit: Audit) -> Iterator[str]:
         finding = view.finding.value
         if view.view is View.FRAME and view.finding is Finding.LEAKS:
             finding = "warning"
-        yield f"| {_ASKED[view.view]} | {_number(view.auc)} | {counts} | {finding} |"
+        yield f"| {_SIGHTS[view.view]} | {_number(view.auc)} | {counts} | {finding} |"
     for view in audit.views:
         yield from _details(view)
 
@@ -59,9 +59,9 @@ def _details(view: ViewAudit) -> Iterator[str]:
         yield ""
         yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
         yield ""
-        for one in view.giveaways:
-            because = ", ".join(one.because) or "nothing single"
-            yield plain(f"- `{one.clip}` ({one.label.value}): {because}")
+        for giveaway in view.giveaways:
+            because = ", ".join(giveaway.because) or "nothing single"
+            yield plain(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
 
 
 def _number(auc: Measured) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.curate.audit.crossing import Subject
+from unreel.curate.audit.cross_fit import Subject
 from unreel.curate.audit.views import is_bin
 from unreel.stats.sample import Array
 
@@ -23,9 +23,9 @@ class Sides:
 
 def describe_sides(subjects: Sequence[Subject]) -> Sides:
     """The feature in which the two sides of `subjects` differ most: its share or its median."""
-    names = sorted({name for one in subjects for name in one.features if not is_bin(name)})
-    table = np.array([[one.features.get(name, 0.0) for name in names] for one in subjects])
-    made = np.array([one.creator is not None for one in subjects])
+    names = sorted({name for subject in subjects for name in subject.features if not is_bin(name)})
+    table = np.array([[subject.features.get(name, 0.0) for name in names] for subject in subjects])
+    made = np.array([subject.creator is not None for subject in subjects])
     gaps = [_gap(column[made], column[~made]) for column in table.T]
     best = int(np.argmax(gaps))
     column = table[:, best]

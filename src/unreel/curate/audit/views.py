@@ -9,7 +9,7 @@ import numpy as np
 
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curate.audit.crossing import Subject
+from unreel.curate.audit.cross_fit import Subject
 from unreel.curate.audit.observation import Observation
 from unreel.curate.watermark.mark import Mark, Watermarks
 from unreel.reviewers.floors.fitting import Features
@@ -61,7 +61,7 @@ def family(feature: str) -> str:
 
 
 def is_bin(feature: str) -> bool:
-    """True for one of the numbers that `with_bins` adds."""
+    """True for subject of the numbers that `with_bins` adds."""
     return _BIN in feature
 
 
@@ -117,13 +117,15 @@ def with_bins(subjects: Sequence[Subject]) -> list[Subject]:
     The fifths let a model that adds up features see a value that is typical in the middle: all
     generated clips lasting five seconds, say, and real ones less or more.
     """
-    holders = Counter(name for one in subjects for name, value in one.features.items() if value)
+    holders = Counter(
+        name for subject in subjects for name, value in subject.features.items() if value
+    )
     known = [
         name
         for name, n in sorted(holders.items())
-        if n >= LEAST_HOLDERS and len({one.features.get(name, 0.0) for one in subjects}) > 1
+        if n >= LEAST_HOLDERS and len({subject.features.get(name, 0.0) for subject in subjects}) > 1
     ]
-    table = np.array([[one.features.get(name, 0.0) for name in known] for one in subjects])
+    table = np.array([[subject.features.get(name, 0.0) for name in known] for subject in subjects])
     table = table.reshape(len(subjects), len(known))
     bins: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
     for name, column in zip(known, table.T, strict=True):
@@ -132,11 +134,11 @@ def with_bins(subjects: Sequence[Subject]) -> list[Subject]:
             bins[name] = np.searchsorted(borders, column, side="right")
     return [
         Subject(
-            name=one.name,
-            creator=one.creator,
-            group=one.group,
+            name=subject.name,
+            creator=subject.creator,
+            group=subject.group,
             features=dict(zip(known, row, strict=True))
             | {f"{name}{_BIN}{own[i] + 1}": 1.0 for name, own in bins.items()},
         )
-        for i, (one, row) in enumerate(zip(subjects, table.tolist(), strict=True))
+        for i, (subject, row) in enumerate(zip(subjects, table.tolist(), strict=True))
     ]

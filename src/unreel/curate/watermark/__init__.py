@@ -1,1 +1,1 @@
-"""Overlaid text and logos: find them, tell of them, paint them over."""
+"""`[watermark]`: overlaid text and logos are found, told of and painted over."""

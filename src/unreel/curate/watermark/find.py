@@ -78,14 +78,16 @@ def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None)
     still = lay_over(frames)
     lines = read_text(still.picture) if read_text else ()
     candidates = _merge(_edge_places(still), lines, shape=still.edges.shape)
-    proven = [one for one in candidates if _proven(one, still)]
+    proven = [candidate for candidate in candidates if _proven(candidate, still)]
     found = sorted(
-        (_mark(one, still) for one in proven), key=lambda mark: mark.box.area, reverse=True
+        (_mark(candidate, still) for candidate in proven),
+        key=lambda mark: mark.box.area,
+        reverse=True,
     )
     suspected = [
-        _mark(one, still)
-        for one in candidates
-        if one not in proven and one.text and _near_border(one.place, still.edges.shape)
+        _mark(own, still)
+        for own in candidates
+        if own not in proven and own.text and _near_border(own.place, still.edges.shape)
     ]
     return Watermarks(
         found=tuple(found),

@@ -104,8 +104,8 @@ def _common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     square = usual_across**2 + usual_down**2
     steep = square >= (8 * _LEAST_EDGE) ** 2
     seen = np.zeros(square.shape, np.float32)
-    for one, other in zip(across, down, strict=True):
-        seen += one * usual_across + other * usual_down >= _SEEN_FROM * square
+    for slope_across, slope_down in zip(across, down, strict=True):
+        seen += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
     seen *= steep / np.float32(len(grey))
     agreed = seen >= _LEAST_SEEN
     crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2

@@ -1,0 +1,161 @@
+"""The audit of a set on its way to be frozen: observed clip by clip, judged as a whole."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field, TypeAdapter
+
+from unreel.core.clip import Generated
+from unreel.core.estimate import Estimate
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.curate.audit.audit import Audit, Finding, ViewAudit, audit
+from unreel.curate.audit.frame import frame_features
+from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.section import AuditSection
+from unreel.curate.piece import Piece
+from unreel.curate.state import AuditSummary, State, Work
+from unreel.curate.step import Given, StepName, Subject, to_json
+from unreel.curate.watermark.clip import watermarks_of
+from unreel.curate.watermark.mark import Watermarks
+from unreel.curate.watermark.take import WATERMARK, read_texts
+from unreel.media.reader import MediaReader
+
+AUDIT: Final = "audit"
+_JSON: Final = TypeAdapter(Audit)
+_OBSERVATION: Final = TypeAdapter(Observation)
+_DIGITS: Final = 6
+"""Features are kept to so many: the last ones depend on how many threads added numbers up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a look at a clip brought whose marks an earlier step found."""
+
+    frame: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenWithMarks(Seen):
+    """What a look at any other clip brought."""
+
+    marks: Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """The summary is kept once for the whole set, and this for the other clips."""
+
+
+_SEEN: Final[TypeAdapter[Seen]] = TypeAdapter(
+    Annotated[SeenWithMarks | Seen, Field(union_mode="left_to_right")]
+)
+_SUMMARY: Final[TypeAdapter[AuditSummary | Unsaid]] = TypeAdapter(
+    Annotated[AuditSummary | Unsaid, Field(union_mode="left_to_right")]
+)
+
+
+def take(section: AuditSection, work: Work, state: State) -> State:
+    """Whether the labels of the pieces can be told without looking.
+
+    Marks that an earlier step found are believed; other clips are looked at now.
+    """
+    pieces, seed = state.pieces, work.recipe.seed
+    step = StepName(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
+    subjects = [piece.subject(marked=WATERMARK in piece.notes) for piece in pieces]
+    found = work.bench.ask(step, subjects, partial(_look, texts=section.texts))
+    observed = {
+        piece.clip.id: _observation(piece, own) for piece, own in zip(pieces, found, strict=True)
+    }
+    whole = StepName(name=f"{AUDIT}-verdict", version=1, settings={"seed": seed}, finds=_SUMMARY)
+    members = [piece.subject(observed=_mark(observed[piece.clip.id])) for piece in pieces]
+
+    def decide(asked: Sequence[Subject]) -> list[AuditSummary | Unsaid]:
+        judged = audit([observed[subject.clip] for subject in asked], seed=seed)
+        return [_summary(judged), *(Unsaid() for _ in asked[1:])]
+
+    found_by_set = work.bench.settle(whole, members, decide)
+    (summary,) = (own for own in found_by_set if isinstance(own, AuditSummary))
+    return replace(state, audit=summary)
+
+
+def _summary(judged: Audit) -> AuditSummary:
+    return AuditSummary(
+        text=_text(judged),
+        document=_rounded(_JSON.dump_python(judged, mode="json")),
+        leaks=judged.finding is Finding.LEAKS,
+    )
+
+
+def _mark(observation: Observation) -> str:
+    return digest(to_json(_OBSERVATION.dump_python(observation, mode="json")))
+
+
+def _look(reader: MediaReader, file: Path, given: Given, *, texts: bool) -> Seen | Failure:
+    middle = reader.frames(file, sampling="uniform-1", encoding="rgb24")
+    if isinstance(middle, Failure):
+        return middle
+    frame = _rounded(dict(frame_features(middle.frames[0].rgb())))
+    if given["marked"]:
+        return Seen(frame=frame)
+    marks = watermarks_of(file, reader=reader, read_text=read_texts() if texts else None)
+    return marks if isinstance(marks, Failure) else SeenWithMarks(frame=frame, marks=marks)
+
+
+def _observation(piece: Piece, found: Seen | Failure) -> Observation:
+    origin = piece.entry.origin
+    return Observation(
+        clip=piece.entry.name,
+        creator=origin.creator if isinstance(origin, Generated) else None,
+        group=piece.entry.group or piece.family or piece.source,
+        facts=piece.clip.facts,
+        frame=found if isinstance(found, Failure) else found.frame,
+        watermarks=found if isinstance(found, Failure) else _marks(piece, found),
+    )
+
+
+def _marks(piece: Piece, found: Seen) -> Watermarks:
+    if isinstance(found, SeenWithMarks):
+        return found.marks
+    marks: Watermarks = piece.notes[WATERMARK]
+    return marks
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.{_DIGITS}g}")
+        case dict():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list():
+            return [_rounded(item) for item in value]
+        case _:
+            return value
+
+
+def _text(judged: Audit) -> str:
+    """The audit for the card."""
+    rows = "\n".join(map(_row, judged.views))
+    return (
+        f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC [95 % interval] | what tells most |\n"
+        f"| --- | --- | --- | --- |\n{rows}\n\nModels are judged on creators that they did not "
+        "learn from; 0.5 is chance. A frame is part of looking, so it warns and does not decide. "
+        "`audit.json` holds the details."
+    )
+
+
+_WORDS: Final = {
+    Finding.LEAKS: "**The labels leak**: a score on this benchmark may be read off the files.",
+    Finding.CLEAN: "No leak was found.",
+    Finding.INCONCLUSIVE: "No leak was proven, and there are too few clips to exclude one.",
+}
+
+
+def _row(view: ViewAudit) -> str:
+    auc = view.auc
+    shown = f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]" if isinstance(auc, Estimate) else "—"
+    tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
+    return f"| {view.view.value} | {view.finding.value} | {shown} | {tells} |"

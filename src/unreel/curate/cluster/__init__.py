@@ -1,0 +1,1 @@
+"""`[cluster]`: described clips are grouped by meaning and sampled evenly."""

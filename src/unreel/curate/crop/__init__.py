@@ -1,0 +1,1 @@
+"""`[crop]`: filled borders are told from the picture and go."""

@@ -1,0 +1,52 @@
+"""Filled borders: bars of one grey level beside, above or below the picture that somebody put there.
+
+A bar is told from a dark or empty part of the scene by its inner edge, which is straight: within a few
+lines the frame goes from nothing to content along much of the line. A thing in front of a black
+backdrop begins with its tip.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from unreel.curate.measures import Borders
+from unreel.media.scan import FULL, PickedFrame, Side
+
+THINNEST_PX: Final = 2
+"""A thinner bar is what encoders leave at an edge."""
+STEADY: Final = 4
+"""Grey levels by which a bar may change over time."""
+EMPTY_SHARE: Final = 0.01
+"""Part of a line inside a bar that may differ from the bar: what a codec does to it."""
+EDGE_SHARE: Final = 0.3
+"""Part of a line that must differ from the bar for the picture to begin there."""
+EDGE_PX: Final = 8
+"""Lines over which an edge may be smeared: one block of a codec."""
+STEP_PX: Final = 3
+STEP_SHARE: Final = 0.15
+"""Part of a line that may differ from the bar `STEP_PX` before the picture begins."""
+
+
+def find_borders(frames: Sequence[PickedFrame]) -> Borders:
+    """The bars that all `frames` of a shot share."""
+    return Borders(**{side.value: _bar(frames, side) for side in Side})
+
+
+def _bar(frames: Sequence[PickedFrame], side: Side) -> int:
+    """Lines from `side` to the picture; 0 where no bar can be told."""
+    profiles = [frame.sides[side] for frame in frames if side in frame.sides]
+    if not profiles or len(profiles) < len(frames):
+        return 0
+    levels = [profile.level for profile in profiles]
+    if max(levels) - min(levels) > STEADY:
+        return 0
+    # The most that any frame shows there: a frame that is dark at its edge hides the edge.
+    shares = np.max([profile.content for profile in profiles], axis=0) / FULL
+    filled = np.flatnonzero(shares >= EDGE_SHARE)
+    if not len(filled) or filled[0] < THINNEST_PX:
+        return 0
+    edge = int(filled[0])
+    inside = shares[: max(1, edge - EDGE_PX)]
+    straight = edge < STEP_PX or shares[edge - STEP_PX] <= STEP_SHARE
+    return edge if straight and float(inside.max()) <= EMPTY_SHARE else 0

@@ -1,0 +1,1 @@
+"""`[duplicates]`: clips that show the same are kept once, or in one split."""

@@ -1,0 +1,1 @@
+"""`[freeze]`: what is published: splits, media, manifest, card and checksums."""

@@ -1,0 +1,64 @@
+"""First frames as pictures of their own: what image-to-video generators start from."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.clip import ClipId
+from unreel.core.failure import Failure
+from unreel.core.identity import bytes_id
+from unreel.core.names import read_clip_id
+from unreel.curate.freeze.section import FreezeSection
+from unreel.curate.piece import MadeFile, Piece, sift, stored_name
+from unreel.curate.state import State, Work
+from unreel.curate.step import Given, StepName
+from unreel.engine.place import Place
+from unreel.media.reader import MediaReader, SampledFrame
+
+FIRST_FRAME: Final = "first_frame"
+FIRST_FRAME_PLAN: Final = "fps-1/86400"
+"""One frame a day: the first one of any clip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A first frame that was kept."""
+
+    sha256: ClipId
+    name: str
+    bytes: int
+
+
+def take(_section: FreezeSection, work: Work, state: State) -> State:
+    """Every piece with its first frame as a JPEG at full size."""
+    step = StepName(name=FIRST_FRAME, version=1, finds=TypeAdapter(Picture))
+    media = work.bench.media
+    look = partial(_look, media=media)
+    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
+    return state.after(sift(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media)))
+
+
+def first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
+    """The clip's first frame as a JPEG at full size."""
+    found = reader.frames(path, sampling=FIRST_FRAME_PLAN)
+    return found if isinstance(found, Failure) else found.frames[0]
+
+
+def _look(reader: MediaReader, file: Path, _given: Given, *, media: Place) -> Picture | Failure:
+    frame = first_frame(reader, file)
+    if isinstance(frame, Failure):
+        return frame
+    sha256 = bytes_id(frame.data)
+    name = stored_name(sha256, ".jpg")
+    media.put(name, frame.data)
+    return Picture(sha256=sha256, name=name, bytes=len(frame.data))
+
+
+def _with_picture(piece: Piece, picture: Picture, *, media: Place) -> Piece:
+    sha256 = read_clip_id(picture.sha256, FIRST_FRAME)
+    location = (media / stored_name(sha256, ".jpg")).uri
+    made = MadeFile(sha256=sha256, location=location, size_bytes=picture.bytes)
+    return replace(piece, first_frame=made)

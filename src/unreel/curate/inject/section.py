@@ -1,0 +1,29 @@
+"""The settings of `[inject]`."""
+
+from typing import Annotated, Final
+
+from pydantic import Field, model_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.trace import Category
+from unreel.recipes.section import MOST_PARTS, Section
+
+CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)
+
+
+class InjectSection(Section):
+    """`[inject]`: real clips gain twins with one known trace each."""
+
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Of the real clips."""
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        CATEGORIES
+    )
+    strength: Annotated[float, Field(gt=0, le=1)] = 0.7
+
+    @model_validator(mode="after")
+    def _categories_can_be_injected(self) -> "InjectSection":
+        if Category.OTHER in self.categories:
+            setting, problem = "inject.categories", "nothing is injected as 'other'"
+            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+        return self

@@ -1,1 +1,0 @@
-"""Puts a known trace into a clean clip: truth about where, when and why that no annotator can give."""

@@ -1,0 +1,1 @@
+"""`[lengths]`: real clips come to last as generated ones do."""

@@ -1,0 +1,1 @@
+"""`[normalise]`: pieces become files, in one form where the recipe names one."""

@@ -1,0 +1,132 @@
+"""Pieces become files: cut, cropped, trimmed and brought into one form, named by their content."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.span import TimeSpan, to_us
+from unreel.curate.normalise.stored import StoredClip, store_clip
+from unreel.curate.normalise.traces import FRAME, View, carry_traces, fitted
+from unreel.curate.piece import CUT, Piece, Sifted, keep_once, sift
+from unreel.curate.state import State, Work
+from unreel.curate.step import Given, StepName, Workbench
+from unreel.engine.place import Place
+from unreel.media.normalise import NormalForm
+from unreel.media.reader import MediaReader
+from unreel.media.render import WHOLE
+
+RENDER: Final = "render"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """The form that pieces get; without one they are cut and nothing else."""
+
+    form: NormalForm | None
+
+
+def take(rendering: Rendering, work: Work, state: State) -> State:
+    """Every piece as a file of its own."""
+    return state.after(render_pieces(work.bench, state.pieces, form=rendering.form))
+
+
+def render_pieces(bench: Workbench, pieces: Sequence[Piece], *, form: NormalForm | None) -> Sifted:
+    """Every piece as a file of its own; a whole clip in no given form stays the file that it is."""
+    step = StepName(
+        name=RENDER,
+        version=1,
+        settings={"form": _form_settings(form)},
+        finds=TypeAdapter(StoredClip),
+    )
+    look = partial(_render, form=form, media=bench.media)
+    due = [piece for piece in pieces if form is not None or piece.cut != WHOLE]
+    whole = CUT.dump_python(WHOLE, mode="json")
+    cleaned = {
+        piece.id: replace(
+            piece.subject(cut=whole), clip=piece.cleaned.id, location=piece.cleaned.location
+        )
+        for piece in due
+        if piece.cleaned is not None
+    }
+    subjects = [piece.subject(cut=CUT.dump_python(piece.cut, mode="json")) for piece in due]
+    # One run for both: starting an engine costs seconds.
+    found = bench.ask(step, [*subjects, *cleaned.values()], look)
+    made = dict(zip((piece.id for piece in due), found[: len(due)], strict=True))
+    copies = dict(zip(cleaned, found[len(due) :], strict=True))
+
+    def rendered(piece: Piece, stored: StoredClip) -> Piece:
+        copy = copies.get(piece.id)
+        done = _as_made(piece, stored.below(bench.media), form)
+        return (
+            replace(done, cleaned=copy.below(bench.media)) if isinstance(copy, StoredClip) else done
+        )
+
+    results = [_first_failure(made.get(piece.id), copies.get(piece.id)) for piece in pieces]
+    sifted = sift(RENDER, pieces, results, rendered)
+    once, doubled = keep_once(sifted.pieces, step=RENDER)
+    return Sifted(pieces=tuple(once), left_out=(*sifted.left_out, *doubled))
+
+
+def _first_failure(
+    own: StoredClip | Failure | None, copy: StoredClip | Failure | None
+) -> StoredClip | Failure | None:
+    """What became of a piece: a copy that failed counts against it."""
+    return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
+
+
+def _render(
+    reader: MediaReader, file: Path, given: Given, *, form: NormalForm | None, media: Place
+) -> StoredClip | Failure:
+    data = reader.render(file, CUT.validate_python(given["cut"]), form=form)
+    return data if isinstance(data, Failure) else store_clip(data, media, reader=reader)
+
+
+def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
+    if form is None:
+        return None
+    return {
+        "width": form.width,
+        "height": form.height,
+        "rate": str(form.rate),
+        "crf": form.crf,
+        "sound": form.sound,
+    }
+
+
+def _as_made(piece: Piece, made: Clip, form: NormalForm | None) -> Piece:
+    start_s = piece.start_s
+    traces = carry_traces(
+        piece.entry.traces,
+        span=TimeSpan(to_us(start_s), to_us(start_s + piece.length_s)),
+        view=_view(piece, form),
+    )
+    return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
+
+
+def _view(piece: Piece, form: NormalForm | None) -> View:
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    width, height = video.width, video.height
+    window = FRAME
+    if crop is not None:
+        right, bottom = crop.left + crop.width, crop.top + crop.height
+        window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
+        width, height = crop.width, crop.height
+    if form is None:
+        return View(window=window)
+    place = fitted(width, height, form)
+    return View(
+        window=window,
+        shown_in=Box(
+            place.left / form.width,
+            place.top / form.height,
+            (place.left + place.width) / form.width,
+            (place.top + place.height) / form.height,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The one pass over each file that duplicates, split, crop and screen go by."""

@@ -1,0 +1,118 @@
+"""One pass over each file: its shots, their borders and measures, and the fingerprint of the whole."""
+
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import TypeAdapter
+
+from unreel.core.failure import Failure
+from unreel.curate.crop.borders import find_borders
+from unreel.curate.measures import FingerprintedScan, MeasuredShot, Scanned
+from unreel.curate.piece import Piece, sift
+from unreel.curate.scan.fingerprint import fingerprint
+from unreel.curate.screen.screens import measure
+from unreel.curate.split.shots import Shot, find_cuts, split_shots
+from unreel.curate.split.transnet import TransNet
+from unreel.curate.state import State, Work
+from unreel.curate.step import Given, StepName
+from unreel.media.reader import MediaReader
+from unreel.media.scan import Scan
+
+SCAN: Final = "scan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutter:
+    """How cuts are found; the threshold is that of `colour`."""
+
+    detector: Literal["colour", "transnetv2"]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSettings:
+    """What the steps after the scan need of it."""
+
+    cutter: Cutter | None
+    """Without one no cuts are looked for."""
+    prints: bool
+    """Whether fingerprints are taken."""
+
+
+def take(settings: ScanSettings, work: Work, state: State) -> State:
+    """Every piece, still a whole file, with its measures and, where asked for, its fingerprint."""
+    step: StepName[Scanned] = StepName(
+        name=SCAN,
+        version=2,
+        settings=asdict(settings),
+        finds=TypeAdapter(FingerprintedScan if settings.prints else Scanned),
+    )
+    look = partial(_scan, settings=settings)
+    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
+    return state.after(sift(SCAN, state.pieces, found, _measured))
+
+
+def _measured(piece: Piece, found: Scanned) -> Piece:
+    own = found.fingerprint if isinstance(found, FingerprintedScan) else None
+    return replace(piece, shots=found.shots, fingerprint=own)
+
+
+def _scan(
+    reader: MediaReader, file: Path, _given: Given, *, settings: ScanSettings
+) -> Scanned | Failure:
+    scan = reader.scan(file)
+    if isinstance(scan, Failure):
+        return scan
+    match settings.cutter:
+        case None:
+            cuts: tuple[int, ...] | Failure = ()
+        case Cutter(detector="colour", threshold=threshold):
+            cuts = find_cuts(scan.histograms, threshold=threshold)
+        case _:
+            cuts = _transnet().read_cuts(reader, file)
+    if isinstance(cuts, Failure):
+        return cuts
+    shots = tuple(_measure(scan, shot) for shot in split_shots(scan, cuts))
+    if not settings.prints:
+        return Scanned(shots=shots)
+    own = fingerprint(scan, find_borders(scan.picked))
+    return FingerprintedScan(shots=shots, fingerprint=own)
+
+
+@lru_cache(maxsize=1)
+def _transnet() -> TransNet:
+    return TransNet()
+
+
+def _measure(scan: Scan, shot: Shot) -> MeasuredShot:
+    part = _part(scan, shot)
+    measured = measure(part, clip="")
+    return MeasuredShot(
+        first_frame=shot.first_frame,
+        end_frame=shot.first_frame + shot.n_frames,
+        start_s=shot.start_s - scan.instants_s[0],
+        length_s=shot.length_s,
+        borders=find_borders(part.picked),
+        motion=measured.motion,
+        sharpness=measured.sharpness,
+        noise=measured.noise,
+        lightness=measured.lightness,
+    )
+
+
+def _part(scan: Scan, shot: Shot) -> Scan:
+    """The shot alone; one too short to hold a picked frame is judged by those of the whole clip."""
+    place = slice(shot.first_frame, shot.first_frame + shot.n_frames)
+    picked = tuple(frame for frame in scan.picked if place.start <= frame.index < place.stop)
+    return replace(
+        scan,
+        instants_s=scan.instants_s[place],
+        end_s=shot.end_s,
+        histograms=scan.histograms[place],
+        lightness=scan.lightness[place],
+        changes=scan.changes[place],
+        stirs=scan.stirs[place],
+        picked=picked or scan.picked,
+    )

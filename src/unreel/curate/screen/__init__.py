@@ -1,0 +1,1 @@
+"""`[screen]`: what stays, by measures and by people."""

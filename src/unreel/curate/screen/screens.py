@@ -1,0 +1,185 @@
+"""What stays in a set: screens judge the measures of a clip, and people overrule them.
+
+A screen is a name and one method. Ours are in `SCREENS`; other packages add theirs as entry points of
+the group `unreel.screens`, each a class or function that takes the recipe's settings for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import entry_points
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.registry import Lazy
+from unreel.media.scan import Scan
+
+ENTRY_POINTS: Final = "unreel.screens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a screen may judge by. `extra` is what other steps found, by their names."""
+
+    clip: str
+    duration_s: Fraction
+    n_frames: int
+    width: int
+    height: int
+    motion: float
+    """Grey levels by which the liveliest hundredth of the picture changes in half a second."""
+    sharpness: float
+    """Median of the picked frames."""
+    noise: float
+    """Median of the picked frames, in grey levels."""
+    lightness: float
+    """Mean grey level."""
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The clip stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The clip goes, because of `screen`, for `reason`."""
+
+    screen: str
+    reason: str
+
+
+Judgement = Kept | Removed
+Choice = Literal["keep", "remove"]
+"""What a person decided."""
+
+
+class Screen(Protocol):
+    """Judges clips by their findings; the same findings always get the same judgement."""
+
+    @property
+    def name(self) -> str:
+        """What a recipe calls it."""
+        ...
+
+    def judge(self, findings: Findings) -> Judgement:
+        """Whether the clip stays."""
+        ...
+
+
+def measure(scan: Scan, *, clip: str, extra: Mapping[str, Any] | None = None) -> Findings:
+    """The findings of one scan."""
+    return Findings(
+        clip=clip,
+        duration_s=scan.duration_s,
+        n_frames=scan.n_frames,
+        width=scan.width,
+        height=scan.height,
+        motion=float(scan.stirs[1:].mean()) if scan.n_frames > 1 else 0.0,
+        sharpness=float(np.median([frame.sharpness for frame in scan.picked])),
+        noise=float(np.median([frame.noise for frame in scan.picked])),
+        lightness=float(scan.lightness.mean()),
+        extra=extra or {},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MotionScreen:
+    """Takes out clips that stand still: what a codec does to a still picture stays below `least`."""
+
+    least: float = 5.0
+    name: str = "motion"
+
+    def judge(self, findings: Findings) -> Judgement:
+        """Whether anything moves."""
+        if findings.motion < self.least:
+            return Removed(self.name, f"motion {findings.motion:.2f} is below {self.least:g}")
+        return Kept()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityScreen:
+    """Takes out clips that are blurred, black, white or all grain.
+
+    The limits are wide: they catch what nobody could judge, not what is merely poor.
+    """
+
+    least_sharpness: float = 0.5
+    most_noise: float = 15.0
+    darkest: float = 8.0
+    lightest: float = 247.0
+    name: str = "quality"
+
+    def judge(self, findings: Findings) -> Judgement:
+        """Whether the picture can be seen."""
+        for measure_name, value, low, high in (
+            ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
+            ("noise", findings.noise, 0.0, self.most_noise),
+            ("lightness", findings.lightness, self.darkest, self.lightest),
+        ):
+            if not low <= value <= high:
+                limit = f"below {low:g}" if value < low else f"above {high:g}"
+                return Removed(self.name, f"{measure_name} {value:.2f} is {limit}")
+        return Kept()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthScreen:
+    """Takes out clips that are too short to judge or too long to watch."""
+
+    shortest_s: float = 1.0
+    longest_s: float = 60.0
+    name: str = "length"
+
+    def judge(self, findings: Findings) -> Judgement:
+        """Whether the clip lasts neither too short nor too long."""
+        length = f"{float(findings.duration_s):.3f} s"
+        if findings.duration_s < Fraction(str(self.shortest_s)):
+            return Removed(self.name, f"{length} is below {self.shortest_s:g} s")
+        if findings.duration_s > Fraction(str(self.longest_s)):
+            return Removed(self.name, f"{length} is above {self.longest_s:g} s")
+        return Kept()
+
+
+SCREENS: Final[Mapping[str, Lazy]] = {
+    "motion": Lazy("unreel.curate.screen.screens:MotionScreen"),
+    "quality": Lazy("unreel.curate.screen.screens:QualityScreen"),
+    "length": Lazy("unreel.curate.screen.screens:LengthScreen"),
+}
+"""The screens that come with unreel."""
+
+
+def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> Screen:
+    """The screen called `name`, ours or another package's, with `settings` (its keyword arguments)."""
+    theirs = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name in SCREENS:
+        factory = SCREENS[name].load()
+    elif name in theirs:
+        factory = theirs[name].load()
+    else:
+        kind = "screen"
+        raise UnknownNameError(kind, name, sorted({*SCREENS, *theirs}))
+    try:
+        built: Screen = factory(**(settings or {}))
+    except TypeError as error:
+        setting, remedy = f"screen.{name}", "Use the settings that the screen has"
+        raise InvalidSettingError(setting, str(error), remedy) from error
+    return built
+
+
+def judge(
+    findings: Findings, screens: Sequence[Screen], *, decided: Choice | None = None
+) -> Judgement:
+    """What happens to a clip: a person's choice if there is one, else the first screen that objects."""
+    if decided == "keep":
+        return Kept()
+    if decided == "remove":
+        return Removed("people", "a person removed it")
+    for screen in screens:
+        judgement = screen.judge(findings)
+        if isinstance(judgement, Removed):
+            return judgement
+    return Kept()

@@ -1,0 +1,97 @@
+"""Which pieces stay: screens judge by the measures, people overrule them, a queue shows both."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.tables import read_table
+from unreel.core.errors import UnreadableSourceError
+from unreel.curate.piece import LeftOut, Piece, Sifted
+from unreel.curate.screen.screens import (
+    Choice,
+    Findings,
+    Judgement,
+    Removed,
+    build_screen,
+    judge,
+)
+from unreel.curate.screen.section import ScreenSection
+from unreel.curate.state import State, Work
+
+QUEUE: Final = "queue.jsonl"
+_CHOICES: Final = ("keep", "remove")
+
+
+def take(section: ScreenSection, work: Work, state: State) -> State:
+    """The pieces that every screen lets pass, or a person keeps; the queue is written anew."""
+    screens = [build_screen(name, settings) for name, settings in section.screens.items()]
+    decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
+    kept: list[Piece] = []
+    out: list[LeftOut] = []
+    lines: list[dict[str, Any]] = []
+    for piece in state.pieces:
+        choice = decided.get(piece.id)
+        judgement = judge(_findings(piece), screens, decided=choice)
+        by_itself = judge(_findings(piece), screens)
+        lines.append(_line(piece, by_itself, choice))
+        if isinstance(judgement, Removed):
+            out.append(LeftOut(piece.entry.name, "screen", judgement.screen, judgement.reason))
+        else:
+            kept.append(piece)
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    work.bench.place.put(QUEUE, text.encode())
+    return state.after(Sifted(pieces=tuple(kept), left_out=tuple(out)))
+
+
+def read_decisions(file: Path) -> dict[str, Choice]:
+    """What people decided, by piece; a line of the queue without a decision says nothing.
+
+    Raises:
+        UnreadableSourceError: A line is damaged or holds another word than `keep` or `remove`.
+    """
+    found: dict[str, Choice] = {}
+    for number, row in enumerate(read_table(file), start=1):
+        if isinstance(row, Rejected):
+            raise UnreadableSourceError(str(file), str(row), "Mend the line")
+        word = row.get("decision") or ""
+        if not word:
+            continue
+        if word not in _CHOICES or "piece" not in row:
+            problem, remedy = f"line {number} decides {word!r}", "Write keep or remove"
+            raise UnreadableSourceError(str(file), problem, remedy)
+        found[str(row["piece"])] = word
+    return found
+
+
+def _findings(piece: Piece) -> Findings:
+    shot = piece.shots[0]
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    return Findings(
+        clip=piece.clip.id,
+        duration_s=piece.length_s,
+        n_frames=shot.end_frame - shot.first_frame,
+        width=video.width if crop is None else crop.width,
+        height=video.height if crop is None else crop.height,
+        motion=shot.motion,
+        sharpness=shot.sharpness,
+        noise=shot.noise,
+        lightness=shot.lightness,
+        extra=dict(piece.notes),
+    )
+
+
+def _line(piece: Piece, judgement: Judgement, choice: Choice | None) -> dict[str, Any]:
+    removed = judgement if isinstance(judgement, Removed) else None
+    return {
+        "piece": piece.id,
+        "name": piece.entry.name,
+        "label": piece.entry.label.value,
+        "location": piece.clip.location,
+        "start_s": str(piece.start_s),
+        "length_s": str(piece.length_s),
+        "proposed": "remove" if removed else "keep",
+        "screen": removed.screen if removed else "",
+        "reason": removed.reason if removed else "",
+        "decision": choice or "",
+    }

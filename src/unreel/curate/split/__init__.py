@@ -1,0 +1,1 @@
+"""`[split]`: clips become single-theme pieces."""

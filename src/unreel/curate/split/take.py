@@ -1,0 +1,38 @@
+"""Clips become pieces, one for each shot."""
+
+from dataclasses import replace
+
+from unreel.curate.measures import MeasuredShot
+from unreel.curate.piece import LeftOut, Piece, Sifted
+from unreel.curate.split.section import SplitSection
+from unreel.curate.state import State, Work
+from unreel.media.render import Cut
+
+
+def take(section: SplitSection, _work: Work, state: State) -> State:
+    """A piece for each shot that lasts `shortest_s`; pieces of a cut clip have their number behind `#`."""
+    kept: list[Piece] = []
+    out: list[LeftOut] = []
+    for piece in state.pieces:
+        for number, shot in enumerate(piece.shots, start=1):
+            part = shot_piece(piece, shot, number=number if len(piece.shots) > 1 else None)
+            if part.length_s >= section.shortest_s:
+                kept.append(part)
+                continue
+            detail = f"{float(part.length_s):.2f} s is less than {float(section.shortest_s):g} s"
+            out.append(LeftOut(part.entry.name, "split", "too-short", detail))
+    return state.after(Sifted(pieces=tuple(kept), left_out=tuple(out)))
+
+
+def shot_piece(piece: Piece, shot: MeasuredShot, *, number: int | None) -> Piece:
+    """One shot of a whole clip; without a `number` it is all of it."""
+    if number is None:
+        return piece
+    return replace(
+        piece,
+        entry=replace(piece.entry, name=f"{piece.entry.name}#{number}"),
+        cut=Cut(first_frame=shot.first_frame, end_frame=shot.end_frame),
+        start_s=shot.start_s,
+        length_s=shot.length_s,
+        shots=(shot,),
+    )

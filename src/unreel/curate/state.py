@@ -1,0 +1,84 @@
+"""What every step of a curation is given besides its settings, and how far the curation is."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unreel.core.failure import FailureReason
+from unreel.curate.piece import CONTRADICTION, REJECTED, LeftOut, Piece, Sifted
+from unreel.curate.step import Workbench
+from unreel.recipes.section import Section, Seed, Text
+
+
+class RecipeHead(Section):
+    """What stands at the top of a recipe, above its sections."""
+
+    name: Text
+    seed: Seed = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is to be made, and the bench to make it on."""
+
+    recipe: RecipeHead
+    """The whole recipe; a step has settings of its own and goes by no other section's."""
+    root: Path
+    """Relative paths of the recipe start here."""
+    bench: Workbench
+    accept_leak: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSummary:
+    """What the audit found, for the card and for the folder."""
+
+    text: str
+    document: Mapping[str, Any]
+    leaks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """A benchmark that was written."""
+
+    place: str
+    clips: Mapping[str, int]
+    """Clips by split."""
+    digest: str
+    """SHA-256 of its checksums: equal for equal benchmarks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How far a curation is: the clips that are still in, and those that are out."""
+
+    pieces: tuple[Piece, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    audit: AuditSummary | None = None
+    frozen: Frozen | None = None
+    steps: tuple[str, ...] = ()
+    """The steps that were taken."""
+
+    def after(self, sifted: Sifted) -> "State":
+        """The state with what a step made of the pieces."""
+        return replace(self, pieces=sifted.pieces, left_out=(*self.left_out, *sifted.left_out))
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How much was left out, by step and reason."""
+        tally = Counter(f"{left.step}: {left.reason}" for left in self.left_out)
+        return dict(sorted(tally.items()))
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the audit found a leak: such a set is frozen only where that is accepted."""
+        return self.audit is not None and self.audit.leaks
+
+    @property
+    def n_failed(self) -> int:
+        """Files and clips that are out because something went wrong, not because a step chose so."""
+        reasons = {*FailureReason, REJECTED, CONTRADICTION}
+        return sum(left.reason in reasons for left in self.left_out)

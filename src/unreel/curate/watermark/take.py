@@ -1,0 +1,89 @@
+"""Overlaid marks: found on each clip and written down."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.clip import ClipId
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.curate.normalise.stored import StoredClip, store_clip
+from unreel.curate.piece import Piece, sift
+from unreel.curate.state import State, Work
+from unreel.curate.step import Given, StepName
+from unreel.curate.watermark.clip import clean_clip, watermarks_of
+from unreel.curate.watermark.mark import Watermarks
+from unreel.curate.watermark.section import WatermarkSection
+from unreel.curate.watermark.text import ReadText, text_reader
+from unreel.engine.place import Place
+from unreel.media.reader import MediaReader
+
+WATERMARK: Final = "watermark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The marks of a clip."""
+
+    marks: Watermarks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned(Marked):
+    """The marks of a clip, and its copy without them, as `StoredClip` has it."""
+
+    made: ClipId
+    name: str
+    facts: ClipFacts
+
+    @property
+    def copy(self) -> StoredClip:
+        """The copy."""
+        return StoredClip(made=self.made, name=self.name, facts=self.facts)
+
+
+def take(section: WatermarkSection, work: Work, state: State) -> State:
+    """Every piece with the marks found on it in its notes, and with `clean` a copy without them."""
+    media = work.bench.media
+    step: StepName[Marked] = StepName(
+        name=WATERMARK,
+        version=1,
+        settings={"texts": section.texts, "clean": section.clean},
+        finds=TypeAdapter(Cleaned if section.clean else Marked),
+    )
+    look = partial(_look, section=section, media=media)
+    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
+
+    def marked(piece: Piece, own: Marked) -> Piece:
+        cleaned = own.copy.below(media) if isinstance(own, Cleaned) else None
+        return replace(piece, notes={**piece.notes, WATERMARK: own.marks}, cleaned=cleaned)
+
+    return state.after(sift(WATERMARK, state.pieces, found, marked))
+
+
+def _look(
+    reader: MediaReader, file: Path, _given: Given, *, section: WatermarkSection, media: Place
+) -> Marked | Failure:
+    read_text = read_texts() if section.texts else None
+    if not section.clean:
+        marks = watermarks_of(file, reader=reader, read_text=read_text)
+        return marks if isinstance(marks, Failure) else Marked(marks=marks)
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        into = Path(folder) / "clean.mp4"
+        marks = clean_clip(file, reader=reader, into=into, read_text=read_text)
+        if isinstance(marks, Failure):
+            return marks
+        stored = store_clip(into.read_bytes(), media, reader=reader)
+    if isinstance(stored, Failure):
+        return stored
+    return Cleaned(made=stored.made, name=stored.name, facts=stored.facts, marks=marks)
+
+
+@lru_cache(maxsize=1)
+def read_texts() -> ReadText:
+    """The reader of texts, loaded once for each process."""
+    return text_reader()
