@@ -9,6 +9,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 
+from unreel.benchmarks.planning import Planned
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
 from unreel.engine.committer import CommitPace
@@ -20,7 +21,6 @@ from unreel.engine.worker import Worker
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.fitting import describe_reviewer
 from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.questions import Planned
 from unreel.evaluate.recipe import check_recipe
 from unreel.evaluate.survey import SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS

@@ -102,7 +102,7 @@ def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:
     nonsense, bare = review.opinions
     assert (tone(nonsense), headline(nonsense)) == ("failed", "no verdict")
     assert "could not be read" in explain_failure(nonsense)
-    assert next(iter(parts(bare.verdict))) == ("from", "not given (missing)")
+    assert parts(bare)[0] == ("from", "not given (missing)")
     lost = replace(bare, outcome=Failure(FailureReason.RATE_LIMITED, "status 429"), verdict=None)
     assert (tone(lost), headline(lost)) == ("failed", "no answer")
     assert "rate-limited" in explain_failure(lost)

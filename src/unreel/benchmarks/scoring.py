@@ -5,11 +5,10 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.truth import truths_of
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.protocols.protocol import Mode, Protocol, Reading, Row
+from unreel.protocols.protocol import Mode, Protocol, Reading, Row, protocol_names
 from unreel.protocols.space import BoxSpace, declare_space
 
 PIXEL: Final = "pixel"
@@ -38,7 +37,13 @@ def build_rows(
 
     `mode` and `prompt` say how answers are read. `space` is the declared space of boxes: `pixel`,
     `unit`, `permille` or `model-input WxH`; `trace` needs it.
+
+    Raises:
+        UnknownNameError: The instrument does not judge single clips.
     """
+    if protocol.subject != "clip":
+        kind, names = "protocol of single clips", sorted(protocol_names("clip"))
+        raise UnknownNameError(kind, protocol.instrument.protocol, names)
     if space is not None:
         declare_space(
             space, width=1, height=1
@@ -51,7 +56,7 @@ def build_rows(
             not_asked.append(entry.name)
             continue
         try:
-            known = truths_of(entry, protocol.instrument.protocol)
+            known = protocol.truths.of([entry], duration_us=entry.facts.duration_us)
             reading = Reading(mode=mode, prompt=prompt, space=_space(space, entry))
         except InvalidValueError as error:
             without_truth.append(Rejected(entry.name, str(error)))

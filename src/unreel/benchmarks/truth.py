@@ -1,41 +1,26 @@
-"""What an instrument compares an answer with, for one entry of a benchmark."""
+"""Truths as JSON: the codec of each instrument follows from the type that it declares."""
 
+from functools import cache
+from types import GenericAlias
 from typing import Any
 
-from unreel.benchmarks.entry import Entry
-from unreel.core.errors import InvalidValueError, UnknownNameError
-from unreel.protocols.trace.truth import TraceTruth
+from pydantic import TypeAdapter
+
+from unreel.protocols.protocol import protocol
 
 
-def truths_of(entry: Entry, protocol: str, *, duration_us: int | None = None) -> tuple[Any, ...]:
-    """One truth for each row that is scored: for `trace` one for each annotation row.
-
-    `duration_us` is the length of the file itself; a length that the source declares goes before it.
-
-    Raises:
-        InvalidValueError: The entry lacks what the instrument compares with.
-        UnknownNameError: No instrument of that name judges single clips.
-    """
-    match protocol:
-        case "trace":
-            return _trace_truths(entry, entry.facts.duration_us or duration_us)
-        case "realism":
-            if entry.rating is None:
-                msg = "no rating. Add a score column, or choose another protocol"
-                raise InvalidValueError(msg)
-            return (entry.rating,)
-        case "reality":
-            return (entry.origin,)
-        case _:
-            kind = "protocol of single clips"
-            raise UnknownNameError(kind, protocol, ["realism", "reality", "trace"])
+def write_truths(name: str, truths: tuple[Any, ...]) -> str:
+    """The truths of one question of the instrument `name`: a JSON list."""
+    return _codec(name).dump_json(truths).decode()
 
 
-def _trace_truths(entry: Entry, duration_us: int | None) -> tuple[TraceTruth, ...]:
-    if duration_us is None:
-        msg = "no duration declared. Add a duration_s column, or read it from the file"
-        raise InvalidValueError(msg)
-    return tuple(
-        TraceTruth(label=entry.label, duration_us=duration_us, trace=trace)
-        for trace in entry.traces or (None,)
-    )
+def read_truths(name: str, text: str) -> tuple[Any, ...]:
+    """What `write_truths` wrote, as the instrument's scorer takes it."""
+    truths: tuple[Any, ...] = _codec(name).validate_json(text)
+    return truths
+
+
+@cache
+def _codec(name: str) -> TypeAdapter[Any]:
+    many: Any = GenericAlias(tuple, (protocol(name).truths.kind, ...))
+    return TypeAdapter(many)

@@ -8,6 +8,7 @@ import click
 from unreel.cli.columns import map_option
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import Lazy
+from unreel.protocols.protocol import protocol_names
 
 
 @click.command("eval")
@@ -19,7 +20,7 @@ from unreel.core.registry import Lazy
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["trace", "realism", "reality", "preference"]),
+    type=click.Choice(protocol_names()),
     help="What is asked: where, when and why a clip looks fake; a score from 1 to 5; real or "
     "generated; which of two is real.",
 )

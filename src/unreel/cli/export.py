@@ -12,7 +12,7 @@ from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.registry import Lazy, Registry
 from unreel.core.settings import read_settings
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import Mode, protocol_names
 
 if TYPE_CHECKING:
     from unreel.benchmarks.export.writing import Exported
@@ -52,7 +52,7 @@ _WHOLE: Final = "whole"
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["trace", "realism", "reality", "preference"]),
+    type=click.Choice(protocol_names()),
     help="Benchmark: what is asked.",
 )
 @click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")

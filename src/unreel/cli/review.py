@@ -20,6 +20,7 @@ from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
 from unreel.core.writing import Folder
+from unreel.protocols.protocol import REVIEWED, protocol_names
 
 if TYPE_CHECKING:
     from unreel.core.clip import Clip
@@ -49,7 +50,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--protocol",
     "protocols",
     multiple=True,
-    type=click.Choice(["trace", "realism", "reality"]),
+    type=click.Choice(protocol_names("clip")),
     help="Instrument. Repeatable.  [default: trace, realism]",
 )
 @click.option(
@@ -214,7 +215,7 @@ class _Desk:
         from unreel.evaluate.review import describe_reviewers, inquire
 
         ask = self._ask
-        inquiry = inquire(ask.protocols or ("trace", "realism"), ask.condition, mode=ask.parser)
+        inquiry = inquire(ask.protocols or REVIEWED, ask.condition, mode=ask.parser)
         if ask.sample:
             from unreel.evaluate.sample import NOTE, sample_reviewers
 

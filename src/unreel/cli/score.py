@@ -17,7 +17,7 @@ from unreel.cli.scorecard import print_metrics, say_counts
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, protocol, protocol_names
 
 SHOWN: Final = 5
 
@@ -56,7 +56,7 @@ class ScoredAnswers:
 @click.option(
     "--protocol",
     "instrument",
-    type=click.Choice(["trace", "realism", "reality"]),
+    type=click.Choice(protocol_names("clip")),
     help="The instrument that the answers were asked with.",
 )
 @click.option("--prompt", default="paper", show_default=True, help="The prompt variant asked.")
@@ -115,10 +115,10 @@ def score(  # noqa: PLR0913  one parameter for each option
         option = "--benchmark" if benchmark is None else "--protocol"
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
         raise InvalidSettingError(option, "missing", remedy)
-    if instrument == "trace" and box_space is None:
+    chosen = protocol(instrument)
+    if chosen.needs_box_space and box_space is None:
         option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
-    chosen = protocol(instrument)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
     joined = _in_split(join_answers(opened, Path(answers)), split)

@@ -44,11 +44,15 @@ class Question:
     instrument: Instrument
     condition: Condition
 
+    @property
+    def shown(self) -> tuple[ClipId, ...]:
+        """The clips in the order shown."""
+        subject = self.subject
+        return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
+
     def key(self, reviewer: str) -> str:
         """Identity of this question put to `reviewer`: the same on every machine and in every run."""
-        subject = self.subject
-        shown = [subject.first, subject.second] if isinstance(subject, Pair) else [subject]
-        return question_key(shown, reviewer, self.instrument, str(self.condition))
+        return question_key(self.shown, reviewer, self.instrument, str(self.condition))
 
 
 def question_key(

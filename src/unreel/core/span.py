@@ -14,6 +14,11 @@ def to_us(seconds: Fraction | float) -> int:
     return round(Fraction(seconds) * MICROSECONDS)
 
 
+def tell_seconds(at_us: int) -> str:
+    """An instant or a length for people, to hundredths of a second."""
+    return f"{at_us / MICROSECONDS:.2f} s"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class TimeSpan:
     """A stretch of a clip: `start_us` belongs to it, `end_us` does not."""

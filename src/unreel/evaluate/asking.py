@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from unreel.benchmarks.planning import Planned
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.evaluate.questions import Planned, shown_ids
 from unreel.evaluate.survey import FACTS
 from unreel.media.access import media_reader
 from unreel.reviewers.asking import Asked, Desk
@@ -24,10 +24,10 @@ from unreel.reviewers.opening import Opener
 _CONDITION: Final = TypeAdapter(Condition)
 
 
-def answer_row(planned: Planned, reviewer: str) -> Row:
+def answer_row(planned: Planned[Clip], reviewer: str) -> Row:
     """The row of a question before it is asked; what begins with `_` is for the way only."""
     question = planned.question
-    first, *second = shown_ids(question)
+    first, *second = question.shown
     return {
         "key": question.key(reviewer),
         "reviewer": reviewer,

@@ -1,15 +1,56 @@
-"""How much of a run is still to do, counted as it goes by: no list is kept."""
+"""What goes by in an eval: looked at ahead and counted on the way, so that a benchmark is read no more often."""
 
 import itertools
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from unreel.benchmarks.entry import Entry
 from unreel.engine.stage import Row
 
 if TYPE_CHECKING:
     from unreel.engine.table import Table
 
+T = TypeVar("T")
+_AHEAD: Final = 4096
 _LOOK: Final = 1024
+
+
+class Ahead(Generic[T]):
+    """A stream whose first items are read at once; it is gone through once, as it came."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._source = iter(items)
+        self.first = list(itertools.islice(self._source, _AHEAD))
+        self.is_whole = len(self.first) < _AHEAD
+        """Whether the first items are all."""
+
+    def __iter__(self) -> Iterator[T]:
+        return itertools.chain(self.first, self._source)
+
+
+class Roll:
+    """The entries of an eval on their way to the survey.
+
+    Args:
+        entries: are gone through once.
+        keeps: whether they stay in memory, for a floor that learns from them.
+    """
+
+    def __init__(self, entries: Iterable[Entry], *, keeps: bool) -> None:
+        self.ahead = Ahead(entries)
+        self.n_entries = 0
+        self.has_cleaned = any(entry.cleaned for entry in self.ahead.first)
+        """Whether one of those that went by, or are looked at, has a copy without its watermark."""
+        self.kept: list[Entry] = []
+        self._keeps = keeps
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self.ahead:
+            self.n_entries += 1
+            self.has_cleaned |= bool(entry.cleaned)
+            if self._keeps:
+                self.kept.append(entry)
+            yield entry
 
 
 def count_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> int:

@@ -9,15 +9,15 @@ from typing import IO, Any, Final, Literal
 
 from pydantic import TypeAdapter
 
-from unreel.benchmarks.export.item import write_truths
-from unreel.core.clip import Generated
+from unreel.benchmarks.planning import Planned, Unaskable
+from unreel.benchmarks.truth import write_truths
+from unreel.core.clip import Clip, Generated
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Verdict
 from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
-from unreel.evaluate.questions import Planned, Unaskable
 from unreel.evaluate.reading import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode
 
@@ -87,7 +87,9 @@ def write_run(run: Run, file: Path, *, form: RunFormat, mode: Mode = "strict") -
         return write(export_rows(run, mode=mode), into)
 
 
-def _asked(planned: Planned, answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode) -> Row:
+def _asked(
+    planned: Planned[Clip], answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode
+) -> Row:
     question = planned.question
     row = _row(question.instrument, question.condition, reviewer) | _truth(
         planned, question.instrument
@@ -125,7 +127,7 @@ def _row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
     return empty | asdict(condition) | asked | {"reviewer": reviewer}
 
 
-def _truth(planned: Planned | Unaskable, instrument: Instrument) -> Row:
+def _truth(planned: Planned[Clip] | Unaskable, instrument: Instrument) -> Row:
     origins = planned.origins
     made = [origin.creator for origin in origins if isinstance(origin, Generated)]
     return {

@@ -29,7 +29,7 @@ from unreel.core.settings import read_settings
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.media.access import open_sandbox
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import TASKED, Mode
 
 try:
     from inspect_ai import Task, task
@@ -70,7 +70,7 @@ _RECIPE: Final = TypeAdapter(ExportRecipe)
 def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     benchmark: str,
     *,
-    protocol: str = "reality",
+    protocol: str = TASKED,
     prompt: str = "paper",
     mode: Mode = "strict",
     box_space: str | None = None,

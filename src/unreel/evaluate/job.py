@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.planning import Planned, Scope, Unaskable, plan_questions
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
@@ -25,21 +27,14 @@ from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.asking import ReviewStage, add_costs, answer_row
-from unreel.evaluate.counting import count_due
+from unreel.evaluate.counting import Ahead, Roll, count_due
 from unreel.evaluate.fitting import Learnable, describe_reviewer
-from unreel.evaluate.questions import (
-    Planned,
-    Scope,
-    Unaskable,
-    plan_questions,
-    require_cleaned,
-)
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.opening import Opener, lend
+from unreel.reviewers.opening import lend
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
@@ -97,11 +92,13 @@ class Run:
             elif self.recipe.split in {None, row.split}:
                 yield row
 
-    def plan(self) -> Iterator[Planned | Unaskable | Rejected]:
+    def plan(self) -> Iterator[Planned[Clip] | Unaskable | Rejected]:
         """Its questions, once its clips were surveyed."""
-        benchmark = self.benchmark()
-        entries = self.entries(benchmark)
-        return plan_questions(benchmark, entries, survey=Survey(self.clips), scope=self.scope)
+        benchmark, scope = self.benchmark(), self.scope
+        found = Survey(self.clips).find_files(
+            benchmark, self.entries(benchmark), cleaned=scope.shows_cleaned
+        )
+        return plan_questions(found, scope)
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
@@ -137,15 +134,20 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 ) -> Outcome:
     """Ask every question of the run that has no answer yet, and keep what comes back.
 
-    `on_due` is told each part's name and how many rows it has to do, which costs a pass over the plan
-    before the first one. `reviewer` is asked in the place of the one that the recipe describes.
-    `pace` says when rows are committed; `observe` is told the steps of each
+    The benchmark is gone through twice: to survey its clips, then to ask.
+
+    `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
+    look ahead it is told that many answers at most, and nothing of the clips. `reviewer` is asked in the
+    place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
+    the steps of each
     commit, by name and part (`answers-written`), for tests that kill a run.
     """
     require_conditional_puts(run.place)
     benchmark = run.benchmark()
-    require_cleaned(run.entries(benchmark), run.scope)
     left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
+    learns = reviewer is None and run.recipe.reviewer.learns
+    roll = Roll(run.entries(benchmark, left_out.reject), keeps=learns)
+    _require_cleaned(run.scope, roll, is_known=roll.ahead.is_whole)
 
     def put(
         part: str, rows: Iterable[Row], stage: Stage, *, table: Table, retry: Collection[str]
@@ -165,22 +167,27 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 
     again = NEVER_PUT.union(retry_failed)
     with _driving(run.place), kept_up(engine) as runner:
-        if on_due is not None:
-            files = survey_rows(benchmark, run.entries(benchmark), run.access, cleaned=cleaned)
+        if on_due is not None and roll.ahead.is_whole:
+            files = survey_rows(benchmark, roll.ahead.first, run.access, cleaned=cleaned)
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
-        entries = run.entries(benchmark, left_out.reject)
-        clips = survey_rows(benchmark, entries, run.access, cleaned=cleaned)
+        clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
         survey = SurveyStage(run.access)
         surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        opener = lend(reviewer) if reviewer is not None else _described(run)
+        _require_cleaned(run.scope, roll, is_known=True)
+        if reviewer is None:
+            learn_from = partial(_learnables, run, benchmark, roll.kept)
+            opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
+        else:
+            opener = lend(reviewer)
         _keep_recipe(run, opener.name)
-        if on_due is not None:
-            plan = (one for one in run.plan() if isinstance(one, Planned))
-            keys = ({"key": one.question.key(opener.name)} for one in plan)
-            on_due("answers", count_due(keys, run.answers, retry=again))
         in_flight = run.recipe.reviewer.max_connections
         stage = ReviewStage(opener, run.access, in_flight=in_flight)
-        questions = left_out.sift(run.plan(), opener.name)
+        questions: Iterable[Row] = left_out.sift(run.plan(), opener.name)
+        if on_due is not None:
+            questions = ahead = Ahead(questions)
+            most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
+            counted = count_due(ahead.first, run.answers, retry=again)
+            on_due("answers", counted if ahead.is_whole else max(counted, most))
         asked = put("answers", questions, stage, table=run.answers, retry=again)
     return Outcome(
         reviewer=opener.name,
@@ -190,10 +197,6 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         n_rejected=left_out.n_rejected,
         rejected=tuple(left_out.rejected),
     )
-
-
-def _described(run: Run) -> Opener:
-    return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: _learnables(run))
 
 
 @contextmanager
@@ -240,7 +243,7 @@ class _LeftOut:
             self.rejected.append(row)
 
     def sift(
-        self, plan: Iterable[Planned | Unaskable | Rejected], reviewer: str
+        self, plan: Iterable[Planned[Clip] | Unaskable | Rejected], reviewer: str
     ) -> Iterator[dict[str, Any]]:
         for planned in plan:
             match planned:
@@ -252,10 +255,17 @@ class _LeftOut:
                     self.reject(planned)
 
 
-def _learnables(run: Run) -> Iterator[Learnable]:
-    benchmark = run.benchmark()
+def _require_cleaned(scope: Scope, roll: Roll, *, is_known: bool) -> None:
+    """Refuse `watermark=removed` where, as is known, no entry has a copy without its watermark."""
+    if scope.shows_cleaned and is_known and not roll.has_cleaned:
+        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
+        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _learnables(run: Run, benchmark: Benchmark, entries: Iterable[Entry]) -> Iterator[Learnable]:
     cleaned = run.scope.shows_cleaned
-    for found in Survey(run.clips).find_files(benchmark, run.entries(benchmark), cleaned=cleaned):
+    for found in Survey(run.clips).find_files(benchmark, entries, cleaned=cleaned):
         for clip in (found.clip, found.cleaned):
             if isinstance(clip, Clip):
                 yield Learnable(clip, found.entry.origin, found.entry.group)

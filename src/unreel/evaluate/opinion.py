@@ -1,18 +1,11 @@
 """What one reviewer says of one clip: the question as it was put, and what the reply means."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from unreel.core.judgement import Label
-from unreel.core.verdict import (
-    Position,
-    PreferenceVerdict,
-    RealismVerdict,
-    RealityVerdict,
-    TraceVerdict,
-    Unparsed,
-    Verdict,
-)
-from unreel.protocols.protocol import Mode
+from unreel.core.verdict import Unparsed, Verdict
+from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.wording import Wording
 from unreel.reviewers.asking import Asked
 from unreel.reviewers.contract import Exhibit
 
@@ -32,18 +25,17 @@ class Opinion(Asked):
     @property
     def is_readable(self) -> bool:
         """True when the answer gives a label or a score; without one there is no verdict."""
-        return self.verdict is not None and not isinstance(main_part(self.verdict), Unparsed)
+        return self.verdict is not None and not isinstance(self.decision, Unparsed)
 
+    @property
+    def wording(self) -> Wording[Any, Any]:
+        """The words of the instrument that was asked with."""
+        return protocol(self.question.instrument.protocol).wording
 
-def main_part(verdict: Verdict) -> Label | int | Position | Unparsed:
-    """What an instrument asks before all else: a label, a score, or a place in a pair."""
-    match verdict:
-        case TraceVerdict() | RealityVerdict():
-            return verdict.label
-        case RealismVerdict():
-            return verdict.score
-        case PreferenceVerdict():
-            return verdict.real
+    @property
+    def decision(self) -> Any:
+        """What the instrument asks before all else, as far as it was read; `None` without a text."""
+        return None if self.verdict is None else self.wording.decision(self.verdict)
 
 
 def opinion_of(asked: Asked, mode: Mode) -> Opinion:

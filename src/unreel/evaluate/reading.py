@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.planning import Planned, Unaskable
+from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, damaged_row, stored_failure
 from unreel.core.verdict import Verdict
 from unreel.evaluate.job import Run
-from unreel.evaluate.questions import Planned, Unaskable
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.reading import read_text
 
@@ -19,7 +20,7 @@ _LOOK: Final = 1024
 
 def planned_with_answers(
     run: Run,
-) -> Iterator[tuple[Planned | Unaskable, Mapping[str, Any] | None]]:
+) -> Iterator[tuple[Planned[Clip] | Unaskable, Mapping[str, Any] | None]]:
     """What was planned, each question with its stored answer; texts are let go a chunk at a time.
 
     Raises:
@@ -36,7 +37,9 @@ def planned_with_answers(
             yield planned, stored.get(key)
 
 
-def read_answer(planned: Planned, answer: Mapping[str, Any], *, mode: Mode) -> Verdict | Failure:
+def read_answer(
+    planned: Planned[Clip], answer: Mapping[str, Any], *, mode: Mode
+) -> Verdict | Failure:
     """The verdict in the row that answers `planned`, or the failure that it is."""
     if answer["failure_reason"] is not None:
         return stored_failure(answer["failure_reason"], answer["failure_detail"])
@@ -50,7 +53,7 @@ def read_answer(planned: Planned, answer: Mapping[str, Any], *, mode: Mode) -> V
             instrument,
             prompt=question.condition.prompt,
             mode=mode,
-            box_space=_space(answer) if instrument.instrument.protocol == "trace" else None,
+            box_space=_space(answer) if instrument.needs_box_space else None,
             video=planned.clips[0].facts.video,
         )
     except (UnreelError, LookupError) as error:

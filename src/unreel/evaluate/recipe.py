@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -27,7 +27,7 @@ class EvalRecipe(Section):
     split: Text | None = None
     limit: Count | None = None
     """Ask about the first clips only."""
-    protocol: Literal["trace", "realism", "reality", "preference"]
+    protocol: Text
     reviewer: ReviewerSection
     """Its keys may also stand beside the others, without a section of their own."""
     condition: Annotated[
@@ -58,6 +58,11 @@ class EvalRecipe(Section):
             setting, problem = "benchmark", f"the path {benchmark!a} is not UTF-8"
             raise InvalidSettingError(setting, problem, "Rename the folder") from error
         return benchmark
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_is_known(cls, name: str) -> str:
+        return protocol(name).instrument.protocol
 
     @field_validator("condition")
     @classmethod

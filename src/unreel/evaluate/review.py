@@ -18,7 +18,7 @@ from unreel.core.settings import Settings
 from unreel.evaluate.opinion import Opinion, opinion_of
 from unreel.evaluate.opinion_html import opinion_html
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import REVIEWED, Mode, protocol, protocol_names
 from unreel.recipes.reading import check_sections
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.condition import ConditionSection
@@ -26,7 +26,7 @@ from unreel.reviewers.contract import Exhibit, Material
 from unreel.reviewers.opening import Opener, OpenReviewer
 from unreel.reviewers.section import ReviewerSection
 
-INSTRUMENTS: Final = ("trace", "realism", "reality")
+INSTRUMENTS: Final = protocol_names("clip")
 """Those that ask about one clip."""
 
 
@@ -34,7 +34,7 @@ INSTRUMENTS: Final = ("trace", "realism", "reality")
 class Inquiry:
     """What every reviewer is asked about every clip."""
 
-    protocols: tuple[str, ...] = ("trace", "realism")
+    protocols: tuple[str, ...] = REVIEWED
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
     """How answers are read."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from unreel.benchmarks.planning import Unaskable
 from unreel.core.clip import ClipId
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.job import Run
-from unreel.evaluate.questions import Unaskable
 from unreel.evaluate.reading import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode, Row
 

@@ -3,19 +3,18 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.planning import Found
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.core.question import Condition
 from unreel.engine.access import Access, file_mark, local_copy, object_marks
 from unreel.engine.stage import Resources, Row, Stage, failed
 from unreel.media.access import media_reader
@@ -58,19 +57,6 @@ class SurveyStage(Stage):
         return {"resources": self.resources, "_access": self._access}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surveyed:
-    """An entry with what was found at its file, and at that without its watermark if it has one."""
-
-    entry: Entry
-    clip: Clip | Failure
-    cleaned: Clip | Failure | None = None
-
-    def under(self, condition: Condition) -> Clip | Failure | None:
-        """What `condition` shows; None where there is nothing to show, so nothing to measure."""
-        return self.clip if condition.watermark == "kept" else self.cleaned
-
-
 def survey_rows(
     benchmark: Benchmark, entries: Iterable[Entry], access: Access, *, cleaned: bool = False
 ) -> Iterator[Row]:
@@ -103,7 +89,7 @@ class Survey:
 
     def find_files(
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
-    ) -> Iterator[Surveyed]:
+    ) -> Iterator[Found[Clip]]:
         """Each entry with what was found at its files, in order; many are looked up at once."""
         source = iter(entries)
         while chunk := list(itertools.islice(source, _LOOK)):
@@ -115,7 +101,7 @@ class Survey:
                 for place, mark in marks.items()
             }
             for entry, (place, *second) in zip(chunk, places, strict=True):
-                yield Surveyed(
+                yield Found(
                     entry=entry, clip=found[place], cleaned=found[second[0]] if second else None
                 )
 

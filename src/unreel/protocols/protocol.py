@@ -1,4 +1,4 @@
-"""What every instrument offers: prompts, a parser and a scorer, found by name."""
+"""What every instrument knows of itself: what it asks, reads, compares, measures and says; found by name."""
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,18 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.question import Instrument
 from unreel.core.registry import Lazy, Registry
+from unreel.protocols.figures import Figures
 from unreel.protocols.space import BoxSpace
+from unreel.protocols.truths import Truths
+from unreel.protocols.wording import Wording
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 Mode = Literal["strict", "lenient"]
 """`strict` reads the form that was asked for; `lenient` reads that, or else its usual variations."""
+Subject = Literal["clip", "pair"]
+"""What a question is about."""
 
 
 def asks_to_think(prompt: str) -> bool:
@@ -50,7 +55,7 @@ class Reading:
     prompt: str = "paper"
     """Name of the variant that was asked: it decides which form the answer should have."""
     space: BoxSpace | None = None
-    """The space of the boxes: `trace` needs it, the other instruments have no boxes."""
+    """The space of the boxes, for an instrument that asks for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +78,47 @@ class Scorer(typing.Protocol[T, V]):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LateScorer(Generic[T, V]):
+    """A scorer known by its place, `module:name`: the packages of numbers are loaded for the first score."""
+
+    target: str
+
+    def __call__(self, rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
+        """As `Scorer` says."""
+        card: Scorecard = Lazy(self.target).load()(rows, seed=seed)
+        return card
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol(Generic[T, V]):
-    """An instrument: what is asked, how the answer is read, and what the answers are worth."""
+    """An instrument: what is asked about what, how the answer is read and told, and what answers are worth."""
 
     instrument: Instrument
+    title: str
+    """What it asks, for the head of a page."""
     prompts: Mapping[str, Prompt]
     parse: Callable[[str, Reading], V]
     """Reads any text without raising; what the text does not hold is `Unparsed`."""
     score: Scorer[T, V]
+    truths: Truths[T]
+    wording: Wording[T, V]
+    figures: Figures
+    subject: Subject = "clip"
+    needs_box_space: bool = False
+    """Whether it asks for a box, so that the space of a reviewer's boxes must be declared."""
+    shows_times: bool = False
+    """Whether it asks for a time, so that each frame is shown with its instant."""
+
+    @property
+    def n_clips(self) -> int:
+        """How many clips one question shows."""
+        return 2 if self.subject == "pair" else 1
+
+    @property
+    def needs_facts(self) -> bool:
+        """Whether its truth depends on the size of the frame or the length of the clip."""
+        return self.needs_box_space or self.shows_times
 
     def prompt(self, variant: str) -> Prompt:
         """The prompt of that name."""
@@ -101,8 +138,20 @@ PROTOCOLS: Final[Registry[Protocol[Any, Any]]] = Registry(
     },
     group="unreel.protocols",
 )
+REVIEWED: Final = ("trace", "realism")
+"""What a review asks when nobody says what to ask."""
+TASKED: Final = "reality"
+"""What a task of inspect_ai asks when nobody says what to ask."""
 
 
 def protocol(name: str) -> Protocol[Any, Any]:
     """The instrument of that name at its current version."""
     return PROTOCOLS.load(name)
+
+
+def protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
+    """The names that people choose from, in the order they are told: all, or those about `subject`."""
+    names = tuple(PROTOCOLS.entries)
+    if subject is None:
+        return names
+    return tuple(name for name in names if protocol(name).subject == subject)

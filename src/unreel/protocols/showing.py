@@ -3,16 +3,17 @@
 from fractions import Fraction
 from typing import Final, Literal
 
+from unreel.protocols.protocol import protocol, protocol_names
+
 TimeFormat = Literal["seconds", "clock"]
 
 LONGEST_SIDE: Final = 1024
 """Frames are scaled down to this before they are shown; models scale further on their own."""
-_TIMED: Final = frozenset({"trace"})
 
 
-def shows_times(protocol: str) -> bool:
-    """Whether the instrument asks for a time, so that each frame is shown with its instant."""
-    return protocol in _TIMED
+def shows_times(instrument: str) -> bool:
+    """Whether what is asked under that name, an instrument or another question, shows each frame's instant."""
+    return instrument in protocol_names() and protocol(instrument).shows_times
 
 
 def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:

@@ -190,7 +190,7 @@ def _extent(split: str | None, limit: int | None) -> str:
 
 def _judges(run: Run, model: str | None, folder: Path) -> ExplanationJudges | None:
     """Reads rulings that are there; from a copy, because reading them may add a line's end."""
-    if model is None or run.recipe.protocol != "trace":
+    if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
     cache = folder / RULINGS
     with contextlib.suppress(FileNotFoundError), Folder(run.ledgers).read(RULINGS) as kept:

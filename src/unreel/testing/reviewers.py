@@ -22,6 +22,7 @@ from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest, digest_id
 from unreel.core.question import Condition, Instrument
+from unreel.protocols.protocol import protocol, protocol_names
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
 
@@ -65,11 +66,11 @@ def sample_sheets() -> list[Sheet]:
     """Sheets of every instrument, one of them about a pair."""
     sheets = []
     for number in range(12):
-        protocol = ("trace", "realism", "reality", "preference")[number % 4]
-        names = [f"sample-{number}", f"other-{number}"][: 2 if protocol == "preference" else 1]
+        asked = protocol(protocol_names()[number % len(protocol_names())])
+        names = [f"sample-{number}", f"other-{number}"][: asked.n_clips]
         sheet = Sheet(
             key=digest("sample question", str(number)),
-            instrument=Instrument(protocol, 1),
+            instrument=asked.instrument,
             prompt="Is this real?",
             exhibits=tuple(sample_exhibit(name) for name in names),
             condition=Condition(),

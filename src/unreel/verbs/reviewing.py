@@ -11,7 +11,7 @@ from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
 from unreel.evaluate.review import Review, describe_reviewers, inquire, review_clip, survey_clip
 from unreel.media.access import media_reader, require_protection
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import Opener, ReviewerPool, lend
@@ -25,7 +25,7 @@ def review(
     clip: str | Path,
     *,
     models: Models,
-    protocols: Sequence[str] = ("trace", "realism"),
+    protocols: Sequence[str] = REVIEWED,
     condition: Mapping[str, str] | None = None,
     trusted: bool = False,
     parser: Mode = "strict",
@@ -62,7 +62,7 @@ async def review_async(
     clip: str | Path,
     *,
     models: Models,
-    protocols: Sequence[str] = ("trace", "realism"),
+    protocols: Sequence[str] = REVIEWED,
     condition: Mapping[str, str] | None = None,
     trusted: bool = False,
     parser: Mode = "strict",

@@ -3,7 +3,6 @@ import pytest
 from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import (
-    HEADLINES,
     list_figures,
     read_reply,
     reported_figures,
@@ -14,10 +13,11 @@ from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed
 from unreel.media.reader import MediaReader
+from unreel.protocols.protocol import protocol, protocol_names
 
 RECIPES = {
     name: ExportRecipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
-    for name in HEADLINES
+    for name in protocol_names()
 }
 GOOD = {
     "trace": "FAKE <coordinates>[24, 16, 72, 48]</coordinates> <start_time>0.25</start_time>",
@@ -65,29 +65,29 @@ def test_a_reply_that_cannot_be_read_is_unparsed_and_no_failure(
     assert isinstance(outcome.label, Unparsed)
 
 
-@pytest.mark.parametrize("protocol", HEADLINES)
+@pytest.mark.parametrize("name", protocol_names())
 def test_every_headline_is_a_figure_of_its_scorecard(
-    protocol: str, benchmark_: Benchmark, reader: MediaReader
+    name: str, benchmark_: Benchmark, reader: MediaReader
 ) -> None:
-    recipe = RECIPES[protocol]
+    recipe = RECIPES[name]
     items = items_of(benchmark_, recipe, reader)
-    card = score_replies(recipe, [(item, GOOD[protocol]) for item in items])
-    assert set(HEADLINES[protocol]) <= {metric.name for metric in card.metrics}
-    measured = set(list_figures(card)) & {name for name, _ in reported_figures(protocol)}
+    card = score_replies(recipe, [(item, GOOD[name]) for item in items])
+    assert set(protocol(name).figures.exported) <= {metric.name for metric in card.metrics}
+    measured = set(list_figures(card)) & {figure for figure, _ in reported_figures(name)}
     assert {"questions", "answered"} <= measured
 
 
-@pytest.mark.parametrize("protocol", HEADLINES)
+@pytest.mark.parametrize("name", protocol_names())
 def test_without_any_answer_there_are_counts_and_no_headline(
-    protocol: str, benchmark_: Benchmark, reader: MediaReader
+    name: str, benchmark_: Benchmark, reader: MediaReader
 ) -> None:
-    recipe = RECIPES[protocol]
+    recipe = RECIPES[name]
     items = items_of(benchmark_, recipe, reader)
     figures = list_figures(score_replies(recipe, [(item, "") for item in items]))
     assert figures["questions"] == len(items)
     assert figures["answered"] == 0
     assert figures["failed: empty-reply"] == len(items)
-    assert set(HEADLINES[protocol]).isdisjoint(figures)
+    assert set(protocol(name).figures.exported).isdisjoint(figures)
 
 
 def test_a_figure_carries_its_interval_its_n_and_its_coverage(

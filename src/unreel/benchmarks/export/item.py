@@ -12,26 +12,19 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from unreel.core.clip import ClipId, Origin
+from unreel.benchmarks import truth
+from unreel.core.clip import ClipId
 from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.judgement import Pair, Rating
+from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
-from unreel.core.verdict import Position
 from unreel.core.writing import Folder
 from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
 from unreel.protocols.space import declare_space
-from unreel.protocols.trace.truth import TraceTruth
 
 RECIPE_FILE: Final = "unreel.json"
 QUESTIONS_FILE: Final = "questions.jsonl"
 _TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_TRUTHS: Final[Mapping[str, TypeAdapter[Any]]] = {
-    "trace": TypeAdapter(tuple[TraceTruth, ...]),
-    "realism": TypeAdapter(tuple[Rating, ...]),
-    "reality": TypeAdapter(tuple[Origin, ...]),
-    "preference": TypeAdapter(tuple[Position, ...]),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +52,8 @@ class ExportRecipe:
         self.instrument.prompt(self.prompt)
         if self.box_space is not None:
             declare_space(self.box_space, width=1, height=1)
-        elif self.protocol == "trace":
-            setting, problem = "box_space", "trace needs the space of the boxes"
+        elif self.instrument.needs_box_space:
+            setting, problem = "box_space", f"{self.protocol} needs the space of the boxes"
             remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
             raise InvalidSettingError(setting, problem, remedy)
 
@@ -127,15 +120,9 @@ def reading_of(recipe: ExportRecipe, item: Item) -> Reading:
     return Reading(mode=recipe.mode, prompt=recipe.prompt, space=space)
 
 
-def write_truths(protocol: str, truths: tuple[Any, ...]) -> str:
-    """`truths` as JSON."""
-    return _TRUTHS[protocol].dump_json(truths).decode()
-
-
 def read_truths(recipe: ExportRecipe, item: Item) -> tuple[Any, ...]:
     """The truths of `item`, as the protocol's scorer takes them."""
-    truths: tuple[Any, ...] = _TRUTHS[recipe.protocol].validate_json(item.truth)
-    return truths
+    return truth.read_truths(recipe.protocol, item.truth)
 
 
 def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:

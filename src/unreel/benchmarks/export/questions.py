@@ -1,31 +1,40 @@
-"""From the entries of a benchmark to the questions of one protocol."""
+"""From the entries of a benchmark to the questions of one export, about files on this machine."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.export.item import ExportRecipe, Item, write_truths
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.pairing import PairedEntries, pair_entries
-from unreel.benchmarks.truth import truths_of
+from unreel.benchmarks.planning import Found, Planned, Scope, Unaskable, plan_questions
+from unreel.benchmarks.truth import write_truths
 from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.errors import MediaError
+from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
-from unreel.core.judgement import Label
-from unreel.core.span import to_us
-from unreel.core.verdict import Position
+from unreel.core.question import Condition
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import parse_plan
 
-Question = Item | Rejected
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LocalClip:
+    """A clip that the other tool will open itself; its facts are read only where the truth needs them."""
+
+    id: ClipId
+    location: str
+    facts: ClipFacts | None = None
+    width: int = 0
+    height: int = 0
 
 
 def ask_about(
     benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
-) -> Iterator[Question]:
+) -> Iterator[Item | Rejected]:
     """One item for each question of `recipe`, in the benchmark's order, and what cannot be asked.
 
     The size of the frame and the duration are those that the benchmark declares, else the file's.
@@ -34,108 +43,70 @@ def ask_about(
     """
     if recipe.sampling is not None:
         parse_plan(recipe.sampling)
-    rows = (row for row in benchmark if _is_asked(row, recipe))
-    if recipe.protocol == "preference":
-        yield from _ask_pairs(rows, recipe, benchmark.root)
-        return
-    for row in rows:
-        yield row if isinstance(row, Rejected) else _ask(row, recipe, benchmark.root, reader)
+    scope = Scope(
+        instrument=recipe.instrument.instrument,
+        conditions=(Condition(prompt=recipe.prompt),),
+        seed=recipe.seed,
+    )
+    for planned in plan_questions(_find(benchmark, recipe, reader), scope):
+        match planned:
+            case Planned():
+                yield _item(planned, recipe)
+            case Unaskable(name=name, failure=failure):
+                yield Rejected(name, str(failure))
+            case Rejected():
+                yield planned
 
 
-def _is_asked(row: Row, recipe: ExportRecipe) -> bool:
-    return isinstance(row, Rejected) or recipe.split in {None, row.split}
+def _find(
+    benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader
+) -> Iterator[Found[_LocalClip] | Rejected]:
+    for row in benchmark:
+        if isinstance(row, Rejected):
+            yield row
+        elif recipe.split in {None, row.split}:
+            clip = _identify(row, benchmark.root)
+            if not isinstance(clip, Rejected) and recipe.instrument.needs_facts:
+                yield Found(entry=row, clip=_measure(clip, row, benchmark.root, reader))
+            else:
+                yield clip if isinstance(clip, Rejected) else Found(entry=row, clip=clip)
 
 
-def _file_of(entry: Entry, root: Path) -> Path | Rejected:
+def _identify(entry: Entry, root: Path) -> _LocalClip | Rejected:
     """The file of `entry`, which must lie on this machine: the other tools take paths."""
     if is_url(entry.location):
         return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
     path = root / entry.location
-    return path if path.is_file() else Rejected(entry.name, f"no file at {entry.location}")
-
-
-def _ask_pairs(rows: Iterable[Row], recipe: ExportRecipe, root: Path) -> Iterator[Question]:
-    unusable: list[Rejected] = []
-    for paired in pair_entries(_known(rows, root, unusable), seed=recipe.seed):
-        yield paired if isinstance(paired, Rejected) else _pair_item(paired, recipe)
-    yield from unusable
-
-
-def _known(
-    rows: Iterable[Row], root: Path, unusable: list[Rejected]
-) -> Iterator[tuple[Entry, ClipId]]:
-    for row in rows:
-        path = row if isinstance(row, Rejected) else _file_of(row, root)
-        if isinstance(row, Entry) and isinstance(path, Path):
-            clip = _identify(row, path)
-            if isinstance(clip, Rejected):
-                unusable.append(clip)
-            else:
-                yield row, clip
-        elif isinstance(path, Rejected):
-            unusable.append(path)
-
-
-def _identify(entry: Entry, path: Path) -> ClipId | Rejected:
+    if not path.is_file():
+        return Rejected(entry.name, f"no file at {entry.location}")
     try:
-        return clip_id(path)
+        return _LocalClip(id=clip_id(path), location=entry.location)
     except (MediaError, OSError) as error:
         return Rejected(entry.name, str(error))
 
 
-def _pair_item(paired: PairedEntries, recipe: ExportRecipe) -> Item:
-    return Item(
-        id=paired.name,
-        clips=f"{paired.pair.first} {paired.pair.second}",
-        videos=json.dumps([paired.first.location, paired.second.location]),
-        answer="1" if paired.real is Position.FIRST else "2",
-        truth=write_truths(recipe.protocol, (paired.real,)),
-    )
-
-
-def _ask(entry: Entry, recipe: ExportRecipe, root: Path, reader: MediaReader) -> Question:
-    path = _file_of(entry, root)
-    if isinstance(path, Rejected):
-        return path
-    clip = _identify(entry, path)
-    if isinstance(clip, Rejected):
-        return clip
-    width = height = duration_us = 0
-    try:
-        if recipe.protocol == "trace":
-            width, height, duration_us = _frame_and_duration(entry, path, reader)
-        truths = truths_of(entry, recipe.protocol, duration_us=duration_us)
-    except InvalidValueError as error:
-        return Rejected(entry.name, str(error))
-    return Item(
-        id=entry.name,
-        clips=clip,
-        videos=json.dumps([entry.location]),
-        answer=_readable(entry, recipe),
-        truth=write_truths(recipe.protocol, truths),
-        width=width,
-        height=height,
-    )
-
-
-def _frame_and_duration(entry: Entry, path: Path, reader: MediaReader) -> tuple[int, int, int]:
+def _measure(
+    clip: _LocalClip, entry: Entry, root: Path, reader: MediaReader
+) -> _LocalClip | Failure:
+    """`clip` with the size of its frame; its file is opened where the benchmark does not tell all."""
     declared = entry.facts
     if declared.width and declared.height and declared.duration_us:
-        return declared.width, declared.height, declared.duration_us
-    facts = reader.probe(path)
+        return replace(clip, width=declared.width, height=declared.height)
+    facts = reader.probe(root / clip.location)
     if isinstance(facts, Failure):
-        raise InvalidValueError(str(facts))
-    video = facts.video
-    return (
-        declared.width or video.width,
-        declared.height or video.height,
-        declared.duration_us or to_us(video.duration_s),
+        return facts
+    width, height = declared.width or facts.video.width, declared.height or facts.video.height
+    return replace(clip, facts=facts, width=width, height=height)
+
+
+def _item(planned: Planned[_LocalClip], recipe: ExportRecipe) -> Item:
+    first = planned.clips[0]
+    return Item(
+        id=planned.name,
+        clips=" ".join(clip.id for clip in planned.clips),
+        videos=json.dumps([clip.location for clip in planned.clips]),
+        answer=recipe.instrument.wording.right(planned.truths[0]),
+        truth=write_truths(recipe.protocol, planned.truths),
+        width=first.width,
+        height=first.height,
     )
-
-
-def _readable(entry: Entry, recipe: ExportRecipe) -> str:
-    if recipe.protocol == "realism" and entry.rating is not None:
-        return str(entry.rating.score)
-    if recipe.protocol == "reality":
-        return "1" if entry.label is Label.REAL else "0"
-    return "REAL" if entry.label is Label.REAL else "FAKE"

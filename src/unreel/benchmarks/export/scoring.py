@@ -1,37 +1,18 @@
 """Answers to exported questions: read and scored as `unreel` itself does it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths, reading_of
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import Row, protocol
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
 """How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""
 
-HEADLINES: Final[Mapping[str, Mapping[str, bool | None]]] = {
-    "trace": {
-        "accuracy": True,
-        "fake-accuracy": True,
-        "real-accuracy": True,
-        "box-iou": True,
-        "box-distance": False,
-        "time-distance": False,
-    },
-    "realism": {"plcc": True, "srocc": True, "pcr": True},
-    "reality": {
-        "pooled": True,
-        "balanced": True,
-        "real-accuracy": True,
-        "fake-accuracy": True,
-        "answered-real": None,
-    },
-    "preference": {"accuracy": True, "pooled": True, "position-bias": None},
-}
-"""The figures of each protocol that the task reports, and whether more is better (None: neither)."""
 _COUNTS: Final = ("questions", "answered")
+_MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
 
 
 def read_reply(recipe: ExportRecipe, item: Item, text: str) -> Any:
@@ -75,14 +56,15 @@ def list_figures(card: Scorecard) -> dict[str, float]:
     return figures
 
 
-def reported_figures(protocol: str) -> Iterator[tuple[str, bool | None]]:
-    """Names of the figures that the task reports, and whether more is better."""
-    for name, more_is_better in HEADLINES[protocol].items():
-        yield name, more_is_better
+def reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
+    """Names of the figures that a task of that instrument reports, and whether more is better (None: neither)."""
+    figures = protocol(name).figures
+    for metric in figures.exported:
+        yield metric, _MORE_IS_BETTER[figures[metric].better]
         for part in ("low", "high", "n"):
-            yield f"{name} ({part})", None
-    for name in _COUNTS:
-        yield name, None
+            yield f"{metric} ({part})", None
+    for count in _COUNTS:
+        yield count, None
 
 
 def _rows(recipe: ExportRecipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:

@@ -95,7 +95,7 @@ def export_vlmevalkit(
 ) -> Exported:
     """Write `benchmark` to `folder` as `NAME.tsv` and its class; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
-    pairs = recipe.protocol == "preference"
+    pairs = recipe.instrument.subject == "pair"
     columns = (*COLUMNS, _PAIR_COLUMN) if pairs else COLUMNS
     into = Folder(folder, published=True)
     with into.create_text(f"{recipe.name}.tsv") as file:

@@ -1,13 +1,31 @@
 """`preference`: which of two clips is real (Video Reality Test)."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict
+from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
 from unreel.protocols.preference.parser import parse
 from unreel.protocols.preference.prompts import PROMPTS
-from unreel.protocols.preference.scorer import INSTRUMENT, score
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.preference.wording import WORDING
+from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.truths import Known, Truths
+
+
+def _positions(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Position, ...]:  # noqa: ARG001
+    first, _ = shown
+    return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)
+
 
 PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
-    instrument=INSTRUMENT, prompts=PROMPTS, parse=parse, score=score
+    instrument=INSTRUMENT,
+    title="Which of two is real",
+    prompts=PROMPTS,
+    parse=parse,
+    score=LateScorer("unreel.protocols.preference.scorer:score"),
+    truths=Truths(kind=Position, of=_positions),
+    wording=WORDING,
+    figures=FIGURES,
+    subject="pair",
 )

@@ -1,13 +1,11 @@
 """From judged pairs to the scorecard of `preference`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
-from unreel.core.question import Instrument
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
 from unreel.protocols.measure import (
     Part,
@@ -15,9 +13,8 @@ from unreel.protocols.measure import (
     count_unparsed,
     sum_percent,
 )
+from unreel.protocols.preference.figures import INSTRUMENT
 from unreel.protocols.protocol import Row
-
-INSTRUMENT: Final = Instrument("preference", 1)
 
 PreferenceRow = Row[Position, PreferenceVerdict]
 

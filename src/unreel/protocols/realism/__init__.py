@@ -1,14 +1,34 @@
 """`realism`: a score from 1 to 5 with its reasons (VideoRealBench)."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.protocols.realism.parser import parse
 from unreel.protocols.realism.prompts import PROMPTS
-from unreel.protocols.realism.scorer import INSTRUMENT, score
+from unreel.protocols.realism.wording import WORDING
+from unreel.protocols.truths import Known, Truths
+
+
+def _ratings(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Rating, ...]:  # noqa: ARG001
+    (clip,) = shown
+    if clip.rating is None:
+        msg = "no rating. Add a score column, or choose another protocol"
+        raise InvalidValueError(msg)
+    return (clip.rating,)
+
 
 REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
-    instrument=INSTRUMENT, prompts=PROMPTS, parse=parse, score=score
+    instrument=INSTRUMENT,
+    title="How realistic, 1 to 5",
+    prompts=PROMPTS,
+    parse=parse,
+    score=LateScorer("unreel.protocols.realism.scorer:score"),
+    truths=Truths(kind=Rating, of=_ratings),
+    wording=WORDING,
+    figures=FIGURES,
 )

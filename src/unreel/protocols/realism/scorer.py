@@ -7,15 +7,14 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
-from unreel.core.question import Instrument
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.measure import count_failures, count_unparsed
 from unreel.protocols.protocol import Row
+from unreel.protocols.realism.figures import INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.ordering import pair_consistency
 
-INSTRUMENT: Final = Instrument("realism", 1)
 MIDDLE: Final = 3
 """The score that `-impute-3` puts in the place of one that could not be read."""
 

@@ -1,14 +1,30 @@
 """`reality`: real or generated, a game of reviewers against creators (Video Reality Test)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.clip import Origin
 from unreel.core.verdict import RealityVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
 from unreel.protocols.reality.parser import parse
 from unreel.protocols.reality.prompts import PROMPTS
-from unreel.protocols.reality.scorer import INSTRUMENT, score
+from unreel.protocols.reality.wording import WORDING
+from unreel.protocols.truths import Known, Truths
+
+
+def _origins(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Origin, ...]:  # noqa: ARG001
+    (clip,) = shown
+    return (clip.origin,)
+
 
 REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
-    instrument=INSTRUMENT, prompts=PROMPTS, parse=parse, score=score
+    instrument=INSTRUMENT,
+    title="Real or generated",
+    prompts=PROMPTS,
+    parse=parse,
+    score=LateScorer("unreel.protocols.reality.scorer:score"),
+    truths=Truths(kind=Origin, of=_origins),
+    wording=WORDING,
+    figures=FIGURES,
 )

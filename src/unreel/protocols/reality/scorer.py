@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.core.clip import Generated, Origin
 from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.question import Instrument
 from unreel.core.verdict import RealityVerdict, Unparsed
 from unreel.protocols.measure import (
     Part,
@@ -18,8 +16,7 @@ from unreel.protocols.measure import (
     sum_percent,
 )
 from unreel.protocols.protocol import Row
-
-INSTRUMENT: Final = Instrument("reality", 1)
+from unreel.protocols.reality.figures import INSTRUMENT
 
 RealityRow = Row[Origin, RealityVerdict]
 

@@ -3,12 +3,23 @@
 from typing import Final
 
 from unreel.core.verdict import TraceVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
 from unreel.protocols.trace.parser import parse
 from unreel.protocols.trace.prompts import PROMPTS
-from unreel.protocols.trace.scorer import INSTRUMENT, score
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.truth import TraceTruth, trace_truths
+from unreel.protocols.trace.wording import WORDING
+from unreel.protocols.truths import Truths
 
 TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
-    instrument=INSTRUMENT, prompts=PROMPTS, parse=parse, score=score
+    instrument=INSTRUMENT,
+    title="Where, when and why",
+    prompts=PROMPTS,
+    parse=parse,
+    score=LateScorer("unreel.protocols.trace.scorer:score"),
+    truths=Truths(kind=TraceTruth, of=trace_truths),
+    wording=WORDING,
+    figures=FIGURES,
+    needs_box_space=True,
+    shows_times=True,
 )

@@ -9,7 +9,6 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.question import Instrument
 from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.protocols.measure import (
     Part,
@@ -19,11 +18,8 @@ from unreel.protocols.measure import (
     sum_percent,
 )
 from unreel.protocols.protocol import Row
+from unreel.protocols.trace.figures import INSTRUMENT, WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
-
-INSTRUMENT: Final = Instrument("trace", 1)
-WHOLE_FRAME: Final = 0.95
-"""A box of at least this share of the frame names the whole frame."""
 
 TraceRow = Row[TraceTruth, TraceVerdict]
 _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")

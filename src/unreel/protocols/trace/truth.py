@@ -1,11 +1,13 @@
 """What people say of one annotation row of `trace`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.trace import Trace
+from unreel.protocols.truths import Known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +43,15 @@ class TraceTruth:
     def explanation(self) -> str:
         """Why it looks generated; "" when nobody wrote it down."""
         return self.trace.explanation if self.trace else ""
+
+
+def trace_truths(shown: Sequence[Known], *, duration_us: int | None) -> tuple[TraceTruth, ...]:
+    """One truth for each annotation row of the clip; one without a trace where it has none."""
+    (clip,) = shown
+    if duration_us is None:
+        msg = "no duration declared. Add a duration_s column, or read it from the file"
+        raise InvalidValueError(msg)
+    return tuple(
+        TraceTruth(label=clip.label, duration_us=duration_us, trace=trace)
+        for trace in clip.traces or (None,)
+    )

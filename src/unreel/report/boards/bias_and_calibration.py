@@ -2,9 +2,10 @@
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.calibration import Ladder, calibrate_labels, climb
+from unreel.protocols.figures import Figure
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, grouped, ladder, ranked
-from unreel.report.boards.figures import FIGURES, metric_of
+from unreel.report.boards.figures import metric_of
 from unreel.report.boards.ranking import name_cell
 from unreel.report.boards.tables import Column, Line, Notes, Table, measured_cell
 from unreel.stats.detection import Calibration
@@ -15,14 +16,10 @@ _CALLED = {0: "called real", 1: "called generated"}
 
 def bias(board: Board) -> Panel | None:
     """Whether a reviewer leans to real, to generated, or to the clip that comes first."""
-    sides = {
-        "trace": ("real-accuracy", "fake-accuracy", "answered-real"),
-        "reality": ("real-accuracy", "fake-accuracy", "answered-real"),
-        "preference": ("real-first-accuracy", "real-second-accuracy", "position-bias"),
-    }
-    if board.protocol not in sides:
+    figures = board.asked.figures
+    if not figures.sides:
         return None
-    *both, habit = (FIGURES[name] for name in sides[board.protocol])
+    *both, habit = (figures[name] for name in figures.sides)
     points = [
         Point(who=figure.title, group=one.name, measured=metric_of(one.entrant, figure.metric))
         for one in board.contenders
@@ -31,7 +28,7 @@ def bias(board: Board) -> Panel | None:
     chart = Chart(
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
-        alt=" ".join(_lean(one, *(figure.metric for figure in both)) for one in board.spoken),
+        alt=" ".join(_lean(one, *both) for one in board.spoken),
         spec=grouped(
             points,
             {both[0].title: "$--good", both[1].title: "$--series-1"},
@@ -77,20 +74,20 @@ def bias(board: Board) -> Panel | None:
 
 def calibration(board: Board) -> Panel | None:
     """Whether what is told comes true."""
-    match board.protocol:
-        case "trace" | "reality":
+    match board.asked.wording.decides:
+        case "label":
             return _labels(board)
-        case "realism":
+        case "score":
             return _scores(board)
         case _:
             return None
 
 
 def whole_frames(board: Board) -> Panel | None:
-    """How often a box names the whole frame, which says nothing about the place; of `trace` alone."""
-    if board.protocol != "trace":
+    """How often a box names the whole frame, which says nothing about the place; where one is asked for."""
+    if not board.asked.needs_box_space:
         return None
-    figure = FIGURES["whole-frame-boxes"]
+    figure = board.asked.figures["whole-frame-boxes"]
     values = {one.name: metric_of(one.entrant, figure.metric) for one in board.contenders}
     points = [
         Point(who=one.name, measured=values[one.name], kind=one.kind) for one in board.contenders
@@ -200,11 +197,11 @@ def _trust(one: Contender, found: Calibration) -> str:
     return f"Of the clips that {one.name} called generated, {share.value:.0f} % are."
 
 
-def _lean(one: Contender, first: str, second: str) -> str:
-    left, right = (metric_of(one.entrant, name) for name in (first, second))
+def _lean(one: Contender, first: Figure, second: Figure) -> str:
+    left, right = (metric_of(one.entrant, figure.metric) for figure in (first, second))
     if not isinstance(left, Estimate) or not isinstance(right, Estimate):
         return f"{one.name}: one side is not measured."
-    titles = f"{FIGURES[first].title.lower()} {left.value:.0f} %, {FIGURES[second].title.lower()}"
+    titles = f"{first.title.lower()} {left.value:.0f} %, {second.title.lower()}"
     return f"{one.name}: {titles} {right.value:.0f} %."
 
 

@@ -4,22 +4,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.question import Condition
+from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
-from unreel.report.boards.figures import LEADING, metric_of
+from unreel.report.boards.figures import metric_of
 from unreel.report.boards.tables import Table
 from unreel.report.entrants import Entrant
 
 SPOKEN: Final = 4
-TITLES: Final = {
-    "trace": "Where, when and why",
-    "reality": "Real or generated",
-    "realism": "How realistic, 1 to 5",
-    "preference": "Which of two is real",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +65,11 @@ class Board:
     panels: tuple[Panel, ...] = field(default=())
 
     @property
+    def asked(self) -> Protocol[Any, Any]:
+        """The instrument that all were asked with."""
+        return self.contenders[0].entrant.instrument
+
+    @property
     def entrants(self) -> list[Entrant]:
         """The entrants in order."""
         return [contender.entrant for contender in self.contenders]
@@ -96,7 +96,6 @@ class Board:
 
 def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: int) -> Board:
     """A board without panels; `places` are those of the entrants among all of the report."""
-    protocol = entrants[0].protocol
     ranks_by = ranking_metric(entrants)
     names = name_entrants(entrants)
     contenders = [
@@ -107,8 +106,8 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
     where = _short_path(first.benchmark)
     return Board(
         id=f"board-{number}",
-        protocol=protocol,
-        title=TITLES[protocol],
+        protocol=first.protocol,
+        title=first.instrument.title,
         benchmark=f"{where}, {first.extent}" if first.extent else where,
         instrument=str(first.instrument.instrument),
         same=_shared([entrant.condition for entrant in entrants]),
@@ -121,7 +120,7 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
 
 def ranking_metric(entrants: Sequence[Entrant]) -> str:
     """The first leading metric that every reviewer has, else the first that anybody has."""
-    leading = LEADING[entrants[0].protocol]
+    leading = entrants[0].instrument.figures.leading
     reviewers = [entrant for entrant in entrants if not entrant.is_floor] or entrants
     for judged in (all, any):
         for name in leading:

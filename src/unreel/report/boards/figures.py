@@ -3,103 +3,26 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import RealismVerdict
+from unreel.protocols.figures import Figure
 from unreel.protocols.groups import score_groups, trace_categories
 from unreel.protocols.protocol import Row
 from unreel.report.entrants import Entrant, Item
 from unreel.stats.bootstrap import bootstrap_mean
 
-Better = Literal["more", "less", "neither"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """How one metric is named and read."""
-
-    metric: str
-    """Its name on a scorecard."""
-    title: str
-    meaning: str
-    better: Better = "more"
-    places: int = 1
-    unit: str = "%"
-
-
-_SCORE_PLACES: Final = 3
-_PERCENTS: Final = {
-    "overall": ("Overall", "mean of accuracy, explanation, box IoU and 100 less time distance"),
-    "accuracy": ("Accuracy", "right labels among all answers; one that cannot be read is wrong"),
-    "balanced": ("Balanced accuracy", "mean of both sides' accuracy, then of creators"),
-    "pooled": ("Pooled accuracy", "right among valid answers, real and generated in one pool"),
-    "fake-accuracy": ("Generated caught", "generated clips that were called generated"),
-    "real-accuracy": ("Real trusted", "real clips that were called real"),
-    "explanation": ("Explanation", "judge's score of the reason given, 0, 50 or 100"),
-    "box-iou": ("Box IoU", "overlap of the box with the marked one"),
-    "real-first-accuracy": ("Real shown first", "right when the real clip came first"),
-    "real-second-accuracy": ("Real shown second", "right when the real clip came second"),
-}
-_DISTANCES: Final = {
-    "box-distance": ("Box distance", "distance of the boxes' centres, of the diagonal"),
-    "time-distance": ("Time distance", "distance of the starts, of the clip's length"),
-}
-_HABITS: Final = {
-    "answered-real": ("Answered real", "answers that say real: the habit, whatever is shown"),
-    "whole-frame-boxes": ("Whole-frame boxes", "boxes that cover 95 % of the frame or more"),
-    "position-bias": ("Position bias", "above 0, the clip shown first is called real more often"),
-}
-_AGREEMENTS: Final = {
-    "plcc": ("PLCC", "linear correlation with people's scores"),
-    "srocc": ("SROCC", "rank correlation with people's scores"),
-    "pcr": ("PCR", "pairs of clips put in the same order as by people"),
-    "sts": ("STS", "similarity of the reasons to people's"),
-}
-
-
-def _figures() -> dict[str, Figure]:
-    found: dict[str, Figure] = {}
-    sorts: Sequence[tuple[Mapping[str, tuple[str, str]], Better]] = (
-        (_PERCENTS, "more"),
-        (_DISTANCES, "less"),
-        (_HABITS, "neither"),
-    )
-    for table, better in sorts:
-        for metric, (title, meaning) in table.items():
-            found[metric] = Figure(metric=metric, title=title, meaning=meaning, better=better)
-    for metric, (title, meaning) in _AGREEMENTS.items():
-        found[metric] = Figure(
-            metric=metric, title=title, meaning=meaning, places=_SCORE_PLACES, unit=""
-        )
-    return found
-
-
-FIGURES: Final = _figures()
-LEADING: Final[Mapping[str, tuple[str, ...]]] = {
-    "trace": (
-        "overall",
-        "accuracy",
-        "fake-accuracy",
-        "real-accuracy",
-        "explanation",
-        "box-iou",
-        "box-distance",
-        "time-distance",
-    ),
-    "reality": ("balanced", "pooled", "fake-accuracy", "real-accuracy"),
-    "realism": ("srocc", "plcc", "pcr", "sts"),
-    "preference": ("accuracy", "pooled", "real-first-accuracy", "real-second-accuracy"),
-}
-"""Columns of each instrument's leaderboard; the first one that is measured ranks."""
-GRADIENT: Final = (
-    ("Classification", "accuracy"),
-    ("Explanation", "explanation"),
-    ("Box", "box-iou"),
-    ("Time", "time-distance"),
+_SCORE_GIVEN: Final = Figure(
+    metric="score",
+    title="Score given",
+    meaning="mean, 1 to 5",
+    group="score",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
 )
-"""From the easiest to the hardest question of `trace`."""
 
 
 def metric_of(entrant: Entrant, name: str) -> Measured:
@@ -132,12 +55,12 @@ class Breakdown:
 
 def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
     """How each creator's clips fared, for instruments that tell."""
-    protocol = entrants[0].protocol
-    if protocol == "reality":
-        return [_caught(entrants)]
-    if protocol == "realism":
-        return [_realism_by_creator(entrants)]
-    names = {"trace": ("fake-accuracy", "box-iou", "time-distance"), "preference": ("pooled",)}
+    instrument = entrants[0].instrument
+    figures = instrument.figures
+    if figures.per_creator is not None:
+        return [_told_by_creator(entrants, figures[figures.per_creator])]
+    if instrument.wording.decides == "score":
+        return [_scores_by_creator(entrants)]
     cards = [
         score_groups(
             entrant.instrument,
@@ -147,12 +70,13 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
         )
         for entrant in entrants
     ]
-    return [_breakdown("creator", name, cards) for name in names[protocol]]
+    return [_breakdown("creator", figures[name], cards) for name in figures.by_creator]
 
 
 def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
     """How each kind of trace fared; empty for other instruments and where nobody named a kind."""
-    if entrants[0].protocol != "trace":
+    figures = entrants[0].instrument.figures
+    if not figures.by_category:
         return []
     cards = [
         score_groups(
@@ -162,15 +86,15 @@ def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
     ]
     if not any(cards):
         return []
-    names = ("fake-accuracy", "explanation", "box-iou", "time-distance")
-    return [_breakdown("category", name, cards) for name in names]
+    return [_breakdown("category", figures[name], cards) for name in figures.by_category]
 
 
-def _breakdown(kind: str, name: str, cards: Sequence[Mapping[str, Any]]) -> Breakdown:
+def _breakdown(kind: str, figure: Figure, cards: Sequence[Mapping[str, Any]]) -> Breakdown:
     groups = sorted({group for card in cards for group in card})
+    name = figure.metric
     return Breakdown(
         title=kind,
-        figure=FIGURES[name],
+        figure=figure,
         cells={
             group: {place: card[group][name] for place, card in enumerate(cards) if group in card}
             for group in groups
@@ -190,19 +114,17 @@ def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _caught(entrants: Sequence[Entrant]) -> Breakdown:
+def _told_by_creator(entrants: Sequence[Entrant], figure: Figure) -> Breakdown:
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
             name, _, creator = metric.name.partition(": ")
-            if name == "caught":
+            if name == figure.metric and creator:
                 cells.setdefault(creator, {})[place] = metric.value
-    return Breakdown(
-        title="creator", figure=FIGURES["fake-accuracy"], cells=dict(sorted(cells.items()))
-    )
+    return Breakdown(title="creator", figure=figure, cells=dict(sorted(cells.items())))
 
 
-def _realism_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
+def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         scores: dict[str, list[tuple[str, int]]] = {}
@@ -215,10 +137,9 @@ def _realism_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
                 [score for _, score in given],
                 seed=entrant.seed,
                 clusters=[clip for clip, _ in given],
-                bounds=(1, 5),
+                bounds=_SCORE_GIVEN.range,
             )
-    figure = Figure(metric="score", title="Score given", meaning="mean, 1 to 5", places=2, unit="")
-    return Breakdown(title="creator", figure=figure, cells=dict(sorted(cells.items())))
+    return Breakdown(title="creator", figure=_SCORE_GIVEN, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,19 +9,15 @@ from unreel.report.boards.charts import Chart, Point, grouped
 from unreel.report.boards.figures import Breakdown, by_category, by_creator
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 
-_PERCENT = (0.0, 100.0)
-_SCALE = (1.0, 5.0)
-
 
 def creators(board: Board) -> Panel | None:
     """How often each creator's clips are caught."""
     breakdowns = by_creator(board.entrants)
     if not any(breakdown.cells for breakdown in breakdowns):
         return None
-    realism = board.protocol == "realism"
     lead = (
         "Mean score that each creator's clips were given, and that of the real ones."
-        if realism
+        if board.asked.wording.decides == "score"
         else "A creator wants its clips not to be caught; a reviewer wants to catch them all."
     )
     return _panel(board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead)
@@ -51,13 +47,12 @@ def _panel(
         if place in cells
     ]
     figure = first.figure
-    domain = _PERCENT if figure.unit == "%" else _SCALE
     title = f"{figure.title}, {figure.unit}" if figure.unit else f"{figure.title}, {figure.meaning}"
     chart = Chart(
         id=id_,
         title=f"{figure.title} {heading.lower()}",
         alt=_extremes(board, first),
-        spec=grouped(points, board.palette, title=title, domain=domain, places=figure.places),
+        spec=grouped(points, board.palette, title=title, domain=figure.range, places=figure.places),
     )
     return Panel(
         id=id_,

@@ -3,17 +3,10 @@
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured
+from unreel.protocols.figures import Figure
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, ranked, stepped
-from unreel.report.boards.figures import (
-    FIGURES,
-    GRADIENT,
-    LEADING,
-    Figure,
-    closeness,
-    metric_of,
-    upshot_of,
-)
+from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.printed import Printed, PrintedRow, printed_board
 from unreel.report.boards.tables import (
     Cell,
@@ -25,12 +18,10 @@ from unreel.report.boards.tables import (
     measured_cell,
 )
 
-_CORRELATIONS = ("plcc", "srocc", "sts")
-
 
 def leaderboard(board: Board) -> Panel:
     """Every contender with its figures, floors marked, and the published rows below."""
-    figure = FIGURES[board.ranks_by]
+    figure = board.asked.figures[board.ranks_by]
     points = [
         Point(who=one.name, measured=metric_of(one.entrant, figure.metric), kind=one.kind)
         for one in board.contenders
@@ -40,7 +31,7 @@ def leaderboard(board: Board) -> Panel:
         id=f"{board.id}-leaderboard",
         title=f"{figure.title} of each reviewer",
         alt=_leaders(board, figure),
-        spec=ranked(points, title=title, domain=domain_of(figure.metric), places=figure.places),
+        spec=ranked(points, title=title, domain=figure.range, places=figure.places),
     )
     return Panel(
         id=f"{board.id}-leaderboard",
@@ -58,22 +49,23 @@ def leaderboard(board: Board) -> Panel:
 
 
 def gradient(board: Board) -> Panel | None:
-    """From telling that a clip is generated to telling why, where and when; of `trace` alone."""
-    if board.protocol != "trace":
+    """From telling that a clip is generated to telling why, where and when; where all are asked."""
+    steps = _steps(board)
+    if not steps:
         return None
     points = [
-        Point(who=one.name, group=step, measured=_step(one, metric), kind=one.kind)
+        Point(who=one.name, group=_step(figure), measured=_height(one, figure), kind=one.kind)
         for one in board.shown
-        for step, metric in GRADIENT
+        for figure in steps
     ]
     notes = Notes()
     columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=step, meaning=FIGURES[metric].meaning) for step, metric in GRADIENT]
+    columns += [Column(title=_step(figure), meaning=figure.meaning) for figure in steps]
     lines = [
         Line(
             cells=(
                 name_cell(one),
-                *(measured_cell(_step(one, metric), notes) for _, metric in GRADIENT),
+                *(measured_cell(_height(one, figure), notes) for figure in steps),
             ),
             kind=one.kind,
         )
@@ -84,7 +76,7 @@ def gradient(board: Board) -> Panel | None:
         title="Score at each step of difficulty",
         alt=_falls(board),
         spec=stepped(
-            points, board.palette, steps=[step for step, _ in GRADIENT], title="score, 0 to 100"
+            points, board.palette, steps=[_step(each) for each in steps], title="score, 0 to 100"
         ),
     )
     return Panel(
@@ -112,20 +104,25 @@ def name_cell(one: Contender) -> Cell:
     return Cell(text=one.name, badge=badge, link=urlencode({"reviewer": one.place}))
 
 
-def domain_of(metric: str) -> tuple[float, float]:
-    """The least and the most that a chart of that metric shows."""
-    if metric in _CORRELATIONS:
-        return (-1.0, 1.0)
-    return (0.0, 1.0) if metric == "pcr" else (0.0, 100.0)
+def _steps(board: Board) -> list[Figure]:
+    return [board.asked.figures[name] for name in board.asked.figures.steps]
 
 
-def _step(one: Contender, metric: str) -> Measured:
-    measured = metric_of(one.entrant, metric)
-    return closeness(measured) if metric == "time-distance" else measured
+def _step(figure: Figure) -> str:
+    return figure.group.capitalize()
+
+
+def _height(one: Contender, figure: Figure) -> Measured:
+    measured = metric_of(one.entrant, figure.metric)
+    return closeness(measured) if figure.better == "less" else measured
+
+
+def _leading(board: Board) -> list[Figure]:
+    return [board.asked.figures[name] for name in board.asked.figures.leading]
 
 
 def _leader_table(board: Board) -> Table:
-    figures = [FIGURES[name] for name in LEADING[board.protocol]]
+    figures = _leading(board)
     notes = Notes()
     columns = [Column(title="#"), Column(title="Reviewer", numbers=False)]
     columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
@@ -154,11 +151,11 @@ def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
     printed = printed_board(board.protocol)
     if printed is None:
         return ()
-    figures = [FIGURES[name] for name in LEADING[board.protocol]]
+    figures = _leading(board)
     columns = [Column(title="Reviewer", numbers=False)]
     columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
     lines = []
-    for row in _by_rank(printed, FIGURES[board.ranks_by]):
+    for row in _by_rank(printed, board.asked.figures[board.ranks_by]):
         cells = [Cell(text=row.model, badge="published")]
         for figure in figures:
             value = row.figures.get(figure.metric)
@@ -209,8 +206,8 @@ def _falls(board: Board) -> str:
     reviewers = [one for one in board.contenders if one.kind == "reviewer"] or board.contenders
     best = reviewers[0]
     parts = []
-    for step, metric in GRADIENT:
-        value = _step(best, metric)
+    for figure in _steps(board):
+        value = _height(best, figure)
         told = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
-        parts.append(f"{step.lower()} {told}")
+        parts.append(f"{figure.group} {told}")
     return f"{best.name}: {', '.join(parts)}."

@@ -13,7 +13,7 @@ from unreel.core.answer import Reply
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
-from unreel.core.span import to_us
+from unreel.core.span import tell_seconds, to_us
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
 from unreel.evaluate.opinion import Opinion
@@ -31,7 +31,6 @@ from unreel.report.review.opinion_text import (
     explain_failure,
     headline,
     parts,
-    seconds,
     tone,
 )
 from unreel.report.review.provenance import Provenance
@@ -95,7 +94,7 @@ def build_page(
         name=name,
         clip=review.clip,
         video=review.clip.facts.video,
-        duration=seconds(_duration_us(review)),
+        duration=tell_seconds(_duration_us(review)),
         no_proof=NO_PROOF,
         background=background,
         footage=footage if isinstance(footage, Footage) else None,
@@ -130,20 +129,22 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
         "tone": tone(opinion),
         "headline": headline(opinion),
         "failure": explain_failure(opinion),
-        "parts": list(parts(opinion.verdict)) if opinion.verdict and opinion.is_readable else [],
+        "parts": parts(opinion),
         "condition": asdict(opinion.question.condition),
         "prompt": opinion.prompt,
         "raw": None if reply is None else plain_lines(reply.text),
         "key": opinion.key,
         "box_space": opinion.box_space,
-        "latency": None if reply is None or reply.latency_us is None else seconds(reply.latency_us),
+        "latency": None
+        if reply is None or reply.latency_us is None
+        else tell_seconds(reply.latency_us),
         "tokens": usage,
         "cost_usd": None if opinion.cost_usd is None else f"{opinion.cost_usd:.6f}",
         "frames": [
             {
                 "index": frame.index,
                 "at_us": (at_us := _from_start_us(frame.at_s, review)),
-                "at": seconds(at_us),
+                "at": tell_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
                 "thumb": _thumb(frame.jpeg),
             }

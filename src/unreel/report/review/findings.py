@@ -10,6 +10,7 @@ from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
 from unreel.pages.player import SHORTEST_US, BoxSpec, TraceSpec, TrackSpec
+from unreel.protocols.protocol import protocol
 
 _LABEL: Final = 44
 _KNOWN: Final = "what is known"
@@ -27,7 +28,7 @@ def find_tracks(
             traces=tuple(_named_traces(opinion, duration_us=duration_us)),
         )
         for opinion in opinions
-        if opinion.question.instrument.protocol == "trace"
+        if protocol(opinion.question.instrument.protocol).needs_box_space
     ]
     return [known, *answered] if truth else answered
 

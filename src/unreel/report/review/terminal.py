@@ -13,10 +13,10 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
-from unreel.core.span import to_us
+from unreel.core.span import tell_seconds, to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
-from unreel.report.review.opinion_text import explain_failure, headline, parts, seconds, tone
+from unreel.report.review.opinion_text import explain_failure, headline, parts, tone
 
 _STYLES = {
     "real": "bold green",
@@ -56,9 +56,8 @@ def _details(opinion: Opinion) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    if opinion.verdict is not None:
-        for name, text in parts(opinion.verdict):
-            table.add_row(Text(name), Text(text))
+    for name, text in parts(opinion):
+        table.add_row(Text(name), Text(text))
     return table
 
 
@@ -88,7 +87,7 @@ def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
         line.append("\u2501" * (_BAR - before - 1), "red")
     else:
         line.append("\u2500" * _BAR, "dim")
-    line.append(f" {seconds(length_us)}", "dim")
+    line.append(f" {tell_seconds(length_us)}", "dim")
     yield _indent(line, 2)
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     if frames:
@@ -122,7 +121,7 @@ def _costs(opinion: Opinion) -> str:
     reply = opinion.outcome
     words = []
     if reply.latency_us is not None:
-        words.append(f"answered in {seconds(reply.latency_us)}")
+        words.append(f"answered in {tell_seconds(reply.latency_us)}")
     if reply.usage is not None:
         words.append(f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens")
     if opinion.cost_usd is not None:

@@ -1,0 +1,217 @@
+"""From the entries of a benchmark to questions: the same ones in the same order, whoever asks them."""
+
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.pairing import pair_entries
+from unreel.core.clip import ClipId, Origin
+from unreel.core.errors import InvalidValueError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import digest_id
+from unreel.core.judgement import Pair
+from unreel.core.question import Condition, Instrument, Question
+from unreel.core.span import to_us
+from unreel.protocols.protocol import Protocol, protocol
+
+_UNKNOWN_US: Final = 1
+"""Stands for the length of a clip that cannot be read: its rows are failures and use none."""
+
+
+class Sighted(typing.Protocol):
+    """A clip as far as the one who asks knows it."""
+
+    @property
+    def id(self) -> ClipId:
+        """Of its bytes."""
+        ...
+
+    @property
+    def facts(self) -> ClipFacts | None:
+        """Of its streams; `None` where nobody needed them."""
+        ...
+
+
+C = TypeVar("C", bound=Sighted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(Generic[C]):
+    """An entry with what was found at its file, and at that without its watermark if it has one."""
+
+    entry: Entry
+    clip: C | Failure
+    cleaned: C | Failure | None = None
+
+    def under(self, condition: Condition) -> C | Failure | None:
+        """What `condition` shows; None where there is nothing to show, so nothing to measure."""
+        return self.clip if condition.watermark == "kept" else self.cleaned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned(Generic[C]):
+    """One question, what is shown for it, and the truth: one for each row that is scored."""
+
+    name: str
+    """The entry's name, or both names of a pair."""
+    question: Question
+    clips: tuple[C, ...]
+    truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
+    """Where the clips come from, in the order shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unaskable:
+    """A clip that cannot be read: its question under each of these conditions is a failure."""
+
+    name: str
+    subject: ClipId
+    conditions: tuple[Condition, ...]
+    truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is asked about each clip."""
+
+    instrument: Instrument
+    conditions: tuple[Condition, ...]
+    seed: int
+    """Of the order in pairs."""
+
+    @property
+    def protocol(self) -> Protocol[Any, Any]:
+        """The instrument with all that it knows of itself."""
+        return protocol(self.instrument.protocol)
+
+    @property
+    def shows_cleaned(self) -> bool:
+        """Whether clips without their watermark are shown."""
+        return any(condition.watermark == "removed" for condition in self.conditions)
+
+
+def plan_questions(
+    found: Iterable[Found[C] | Rejected], scope: Scope
+) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    """Every question about what was found, the clips that cannot be read, and what has no truth.
+
+    A cell that cannot be measured stays empty: no question with sound about a clip that has none,
+    and none without its watermark about a clip that has no such copy. Of pairs, what cannot be shown
+    comes last.
+    """
+    if scope.protocol.subject == "pair":
+        yield from _plan_pairs(found, scope)
+        return
+    for each in found:
+        if isinstance(each, Rejected):
+            yield each
+            continue
+        for shown, conditions in _by_file(each, scope):
+            yield from _plan_file(each.entry, shown, conditions, scope)
+
+
+def _by_file(found: Found[C], scope: Scope) -> Iterator[tuple[C | Failure, tuple[Condition, ...]]]:
+    """What is shown of an entry, each file once with the conditions that show it."""
+    for mark in ("kept", "removed"):
+        conditions = tuple(c for c in scope.conditions if c.watermark == mark)
+        shown = found.under(conditions[0]) if conditions else None
+        if shown is not None:
+            yield shown, conditions
+
+
+def _plan_file(
+    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: Scope
+) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    duration_us = entry.facts.duration_us or _length_us(clip)
+    try:
+        truths = scope.protocol.truths.of([entry], duration_us=duration_us)
+    except InvalidValueError as error:
+        yield Rejected(entry.name, str(error))
+        return
+    if isinstance(clip, Failure):
+        yield _unaskable(entry, clip, conditions=conditions, truths=truths)
+        return
+    for condition in conditions:
+        if _can_be_heard((clip,), condition):
+            yield Planned(
+                name=entry.name,
+                question=Question(
+                    subject=clip.id, instrument=scope.instrument, condition=condition
+                ),
+                clips=(clip,),
+                truths=truths,
+                origins=(entry.origin,),
+            )
+
+
+def _length_us(clip: Sighted | Failure) -> int | None:
+    if isinstance(clip, Failure):
+        return _UNKNOWN_US
+    return None if clip.facts is None else to_us(clip.facts.video.duration_s)
+
+
+def _can_be_heard(clips: tuple[Sighted, ...], condition: Condition) -> bool:
+    return condition.audio == "off" or all(clip.facts and clip.facts.audio for clip in clips)
+
+
+def _unaskable(
+    entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
+) -> Unaskable:
+    return Unaskable(
+        name=entry.name,
+        subject=digest_id("entry", entry.name),
+        conditions=conditions,
+        truths=truths,
+        origins=(entry.origin,),
+        failure=failure,
+    )
+
+
+def _plan_pairs(
+    found: Iterable[Found[C] | Rejected], scope: Scope
+) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    known: dict[ClipId, Found[C]] = {}
+    unusable: list[Unaskable | Rejected] = []
+
+    def readable() -> Iterator[tuple[Entry, ClipId]]:
+        for each in found:
+            if isinstance(each, Rejected):
+                unusable.append(each)
+            elif isinstance(each.clip, Failure):
+                # A pair that cannot be shown is no question: nothing is scored for it.
+                gone = _unaskable(each.entry, each.clip, conditions=scope.conditions, truths=())
+                unusable.append(gone)
+            else:
+                known.setdefault(each.clip.id, each)
+                yield each.entry, each.clip.id
+
+    for paired in pair_entries(readable(), seed=scope.seed):
+        if isinstance(paired, Rejected):
+            yield paired
+            continue
+        entries = (paired.first, paired.second)
+        truths = scope.protocol.truths.of(entries, duration_us=None)
+        for condition in scope.conditions:
+            both = [
+                known[clip].under(condition) for clip in (paired.pair.first, paired.pair.second)
+            ]
+            clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
+            if len(clips) == len(both) and _can_be_heard(clips, condition):
+                yield Planned(
+                    name=paired.name,
+                    question=Question(
+                        subject=Pair(clips[0].id, clips[1].id),
+                        instrument=scope.instrument,
+                        condition=condition,
+                    ),
+                    clips=clips,
+                    truths=truths,
+                    origins=(paired.first.origin, paired.second.origin),
+                )
+    yield from unusable

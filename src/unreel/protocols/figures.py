@@ -1,0 +1,78 @@
+"""What an instrument measures: each figure once, with its name for people, its unit and its polarity."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Better = Literal["more", "less", "neither"]
+
+HABIT: Final = "habit"
+"""The group of figures that tell what is said whatever is shown: neither more nor less is better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """How one metric is named and read."""
+
+    metric: str
+    """Its name on a scorecard."""
+    title: str
+    meaning: str
+    group: str
+    """The part of an answer that it measures."""
+    better: Better = "more"
+    unit: str = "%"
+    range: tuple[float, float] = (0.0, 100.0)
+    """The least and the most that it can be."""
+    places: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The figures of an instrument, and which of them are shown where, by their metrics."""
+
+    declared: tuple[Figure, ...]
+    leading: tuple[str, ...]
+    """Columns of its leaderboard; the first one that is measured ranks."""
+    exported: tuple[str, ...]
+    """What a task of another kit reports; there is no judge of explanations there."""
+    steps: tuple[str, ...] = ()
+    """From its easiest question to its hardest, where it asks several."""
+    sides: tuple[str, ...] = ()
+    """The accuracies of its two sides, and the habit that pulls them apart."""
+    per_creator: str | None = None
+    """What its scorecard tells of each creator, as `METRIC: CREATOR`."""
+    by_creator: tuple[str, ...] = ()
+    """What is scored once more for the clips of each creator alone."""
+    by_category: tuple[str, ...] = ()
+    """The same for each kind of trace."""
+
+    def __getitem__(self, metric: str) -> Figure:
+        return next(figure for figure in self.declared if figure.metric == metric)
+
+    def __contains__(self, metric: str) -> bool:
+        return any(figure.metric == metric for figure in self.declared)
+
+    def __iter__(self) -> Iterator[Figure]:
+        return iter(self.declared)
+
+
+FAKE_ACCURACY: Final = Figure(
+    metric="fake-accuracy",
+    title="Generated caught",
+    meaning="generated clips that were called generated",
+    group="classification",
+)
+REAL_ACCURACY: Final = Figure(
+    metric="real-accuracy",
+    title="Real trusted",
+    meaning="real clips that were called real",
+    group="classification",
+)
+ANSWERED_REAL: Final = Figure(
+    metric="answered-real",
+    title="Answered real",
+    meaning="answers that say real: the habit, whatever is shown",
+    group=HABIT,
+    better="neither",
+)

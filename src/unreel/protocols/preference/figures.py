@@ -1,0 +1,48 @@
+"""What `preference` measures: accuracy over both orders of showing, and how far the order decides."""
+
+from typing import Final
+
+from unreel.core.question import Instrument
+from unreel.protocols.figures import HABIT, Figure, Figures
+
+INSTRUMENT: Final = Instrument("preference", 1)
+FIGURES: Final = Figures(
+    declared=(
+        Figure(
+            metric="accuracy",
+            title="Accuracy",
+            meaning="mean of both orders' accuracy, so that neither order counts more",
+            group="classification",
+        ),
+        Figure(
+            metric="pooled",
+            title="Pooled accuracy",
+            meaning="right among valid answers, all pairs in one pool",
+            group="classification",
+        ),
+        Figure(
+            metric="real-first-accuracy",
+            title="Real shown first",
+            meaning="right when the real clip came first",
+            group="classification",
+        ),
+        Figure(
+            metric="real-second-accuracy",
+            title="Real shown second",
+            meaning="right when the real clip came second",
+            group="classification",
+        ),
+        Figure(
+            metric="position-bias",
+            title="Position bias",
+            meaning="above 0, the clip shown first is called real more often",
+            group=HABIT,
+            better="neither",
+            range=(-50.0, 50.0),
+        ),
+    ),
+    leading=("accuracy", "pooled", "real-first-accuracy", "real-second-accuracy"),
+    exported=("accuracy", "pooled", "position-bias"),
+    sides=("real-first-accuracy", "real-second-accuracy", "position-bias"),
+    by_creator=("pooled",),
+)

@@ -1,0 +1,57 @@
+"""What an instrument compares answers with, from what a benchmark knows of the clips it shows."""
+
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from unreel.core.clip import Origin
+from unreel.core.judgement import Label, Rating
+from unreel.core.trace import Trace
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Known(typing.Protocol):
+    """What its makers say of one clip; an entry of a benchmark is one."""
+
+    @property
+    def label(self) -> Label:
+        """The side that the clip belongs to."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+        ...
+
+    @property
+    def rating(self) -> Rating | None:
+        """The agreed realism score."""
+        ...
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """One for each annotation row."""
+        ...
+
+
+class TruthsOf(typing.Protocol[T_co]):
+    """Finds the truths of one question."""
+
+    def __call__(self, shown: Sequence[Known], *, duration_us: int | None) -> tuple[T_co, ...]:
+        """One truth for each row that is scored; `shown` are the clips in order.
+
+        Raises:
+            InvalidValueError: They lack what the instrument compares with.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truths(Generic[T_co]):
+    """The truths of an instrument."""
+
+    kind: Any
+    """Type of one truth: its JSON follows from it."""
+    of: TruthsOf[T_co]

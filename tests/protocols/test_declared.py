@@ -1,0 +1,260 @@
+"""What each instrument declares of itself, and that the declarations hold together."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from unreel.core.box import Box
+from unreel.core.clip import ClipId, Generated, Origin, Real
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label, Pair, Rating
+from unreel.core.span import TimeSpan
+from unreel.core.trace import Trace
+from unreel.core.verdict import (
+    Position,
+    PreferenceVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    UnparsedReason,
+)
+from unreel.protocols.protocol import (
+    REVIEWED,
+    TASKED,
+    Protocol,
+    Reading,
+    Row,
+    protocol,
+    protocol_names,
+)
+from unreel.protocols.showing import shows_times
+from unreel.protocols.space import BoxSpace
+from unreel.protocols.trace.truth import TraceTruth
+
+NAMES = protocol_names()
+MISSING = Unparsed(UnparsedReason.MISSING)
+UNIT = Reading(space=BoxSpace("unit", 1, 1))
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A clip as a benchmark knows it."""
+
+    origin: Origin
+    rating: Rating | None = None
+    traces: tuple[Trace, ...] = ()
+
+    @property
+    def label(self) -> Label:
+        return Label.REAL if isinstance(self.origin, Real) else Label.GENERATED
+
+
+REAL = Clip(origin=Real(), rating=Rating(score=4))
+FAKE = Clip(origin=Generated("Veo"), rating=Rating(score=2))
+
+
+def shown(asked: Protocol, *, real: bool = True) -> list[Clip]:
+    return ([REAL, FAKE] if real else [FAKE, REAL])[: asked.n_clips]
+
+
+def test_names_are_told_in_the_order_of_the_table_and_by_subject() -> None:
+    assert NAMES == ("trace", "realism", "reality", "preference")
+    assert protocol_names("clip") == ("trace", "realism", "reality")
+    assert protocol_names("pair") == ("preference",)
+    assert {*REVIEWED, TASKED} <= set(protocol_names("clip"))
+
+
+def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_instants() -> None:
+    assert [name for name in NAMES if protocol(name).needs_box_space] == ["trace"]
+    assert [name for name in NAMES if shows_times(name)] == ["trace"]
+    assert [name for name in NAMES if protocol(name).needs_facts] == ["trace"]
+    assert not shows_times("storyboard")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_truth_is_of_the_kind_that_is_declared(name: str) -> None:
+    asked = protocol(name)
+    (truth,) = asked.truths.of(shown(asked), duration_us=1_000_000)
+    assert isinstance(truth, asked.truths.kind)
+
+
+def test_trace_has_a_truth_for_each_annotation_row_and_needs_the_length() -> None:
+    truths = protocol("trace").truths
+    two = (Trace(span=TimeSpan(0, 5)), Trace(span=TimeSpan(5, 9)))
+    marked = Clip(origin=Generated("Veo"), traces=two)
+    found = truths.of([marked], duration_us=10)
+    assert found == tuple(
+        TraceTruth(label=Label.GENERATED, duration_us=10, trace=trace) for trace in two
+    )
+    with pytest.raises(InvalidValueError, match=r"no duration declared\. Add a duration_s column"):
+        truths.of([marked], duration_us=None)
+
+
+def test_realism_needs_a_rating() -> None:
+    with pytest.raises(InvalidValueError, match=r"no rating\. Add a score column"):
+        protocol("realism").truths.of([Clip(origin=Real())], duration_us=None)
+
+
+def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
+    truths = protocol("preference").truths
+    assert truths.of([REAL, FAKE], duration_us=None) == (Position.FIRST,)
+    assert truths.of([FAKE, REAL], duration_us=None) == (Position.SECOND,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("real", [True, False])
+def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
+    asked = protocol(name)
+    (truth,) = asked.truths.of(shown(asked, real=real), duration_us=1_000_000)
+    reading = Reading(mode="lenient", space=UNIT.space)
+    said = asked.parse(asked.wording.right(truth), reading)
+    assert (
+        asked.wording.right(truth)
+        == {
+            "trace": ("FAKE", "REAL"),
+            "realism": ("2", "4"),
+            "reality": ("0", "1"),
+            "preference": ("2", "1"),
+        }[name][real]
+    )
+    assert (
+        asked.wording.headline(said)
+        == {
+            "trace": ("generated", "real"),
+            "realism": ("2 of 5 (poor)", "4 of 5 (good)"),
+            "reality": ("generated", "real"),
+            "preference": ("the second is real", "the first is real"),
+        }[name][real]
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p_real", [0.0, 0.9])
+def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
+    name: str, p_real: float
+) -> None:
+    asked = protocol(name)
+    beliefs = [p_real, 1.0 - p_real][: asked.n_clips]
+    for prompt in asked.prompts:
+        said = asked.parse(
+            asked.wording.phrase(beliefs, prompt), Reading(prompt=prompt, space=UNIT.space)
+        )
+        decision = asked.wording.decision(said)
+        if name == "realism":
+            assert decision == (1 if p_real else 5)
+        else:
+            assert decision in (
+                {Label.GENERATED, Position.SECOND} if p_real else {Label.REAL, Position.FIRST}
+            )
+
+
+def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
+    phrase = protocol("preference").wording.phrase
+    assert [phrase([p, p], "paper") for p in (0.2, 0.8)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "headline", "details"),
+    [
+        (
+            "trace",
+            TraceVerdict(
+                label=Label.GENERATED,
+                box=Box(0.0, 0.0, 1.0, 1.0),
+                start_us=1_250_000,
+                explanation=Unparsed(UnparsedReason.MALFORMED, "<expl"),
+            ),
+            "generated",
+            [
+                ("from", "1.25 s"),
+                (
+                    "place",
+                    "0% to 100% across, 0% to 100% down (100% of the frame, nearly the whole frame)",
+                ),
+                ("because", "not given (malformed: '<expl')"),
+            ],
+        ),
+        (
+            "trace",
+            TraceVerdict(label=Label.REAL, box=MISSING, start_us=MISSING, explanation=MISSING),
+            "real",
+            [],
+        ),
+        (
+            "realism",
+            RealismVerdict(score=5, problem="none", adherence=MISSING),
+            "5 of 5 (excellent)",
+            [("problem", "none"), ("in the scale's words", "not given (missing)")],
+        ),
+        ("reality", RealityVerdict(label=MISSING), "no verdict", []),
+        ("preference", PreferenceVerdict(real=Position.FIRST), "the first is real", []),
+    ],
+)
+def test_a_verdict_is_put_in_words(name: str, verdict, headline: str, details) -> None:
+    wording = protocol(name).wording
+    assert wording.headline(verdict) == headline
+    assert list(wording.details(verdict)) == details
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_one_of_the_scorecard_and_lies_in_its_range(name: str) -> None:
+    asked = protocol(name)
+    rows = []
+    for i in range(8):
+        real = i % 2 == 0
+        clips = shown(asked, real=real) if asked.n_clips > 1 else [REAL if real else FAKE]
+        (truth,) = asked.truths.of(clips, duration_us=1_000_000)
+        said = asked.parse(asked.wording.phrase([0.9, 0.1][: asked.n_clips], "paper"), UNIT)
+        subject = ClipId(f"{i}") if asked.n_clips == 1 else Pair(ClipId(f"{i}"), ClipId(f"{i}'"))
+        rows.append(Row(subject=subject, truth=truth, outcome=said))
+    measured = {
+        metric.name.partition(": ")[0]: metric.value for metric in asked.score(rows, seed=1).metrics
+    }
+    for figure in asked.figures:
+        assert figure.metric in measured
+        value = getattr(measured[figure.metric], "value", figure.range[0])
+        assert figure.range[0] <= value <= figure.range[1]
+        assert all((figure.title, figure.meaning, figure.group))
+        assert (figure.group == "habit") == (figure.better == "neither")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_list_of_figures_names_declared_ones(name: str) -> None:
+    figures = protocol(name).figures
+    lists = (
+        figures.leading,
+        figures.exported,
+        figures.steps,
+        figures.sides,
+        figures.by_creator,
+        figures.by_category,
+        (figures.per_creator,) if figures.per_creator else (),
+    )
+    assert all(
+        metric in figures and figures[metric].metric == metric for each in lists for metric in each
+    )
+    assert figures.leading
+    assert figures.exported
+    assert "unheard-of" not in figures
+
+
+def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
+    by_polarity = {
+        better: {f.metric for name in NAMES for f in protocol(name).figures if f.better == better}
+        for better in ("less", "neither")
+    }
+    assert by_polarity == {
+        "less": {"box-distance", "time-distance"},
+        "neither": {"answered-real", "whole-frame-boxes", "position-bias"},
+    }
+
+
+def test_the_steps_of_trace_go_from_the_label_to_the_time() -> None:
+    figures = protocol("trace").figures
+    assert [figures[metric].group for metric in figures.steps] == [
+        "classification",
+        "explanation",
+        "box",
+        "time",
+    ]
