@@ -3,6 +3,8 @@
 import datetime as dt
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +41,20 @@ def test_the_pin_files_agree() -> None:
     for name, version in (pin for file in pins for pin in file):
         versions.setdefault(name, set()).add(version)
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+def test_an_environment_is_compared_pin_by_pin() -> None:
+    compare = script("installed").compare
+    assert list(compare({"a": "1.0", "b": "2.0"}, {"a": "1.0", "b": "2.0", "c": "3.0"})) == []
+    found = compare({"a": "1.0", "b": "2.0"}, {"b": "2.1"})
+    assert list(found) == ["a is missing", "b is 2.1, not 2.0"]
+
+
+def test_a_python_without_the_pins_says_what_it_lacks(tmp_path: Path) -> None:
+    asked = [sys.executable, "-S", ROOT / ".ci" / "installed.py"]  # -S: nothing is installed
+    run = subprocess.run(asked, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert re.search(r": annotated-types is missing, .*, and \d+ more\n", run.stderr)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""The gate: what `.ci/run` checks, and who calls it: a person, a hook, a workflow."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RUN = ROOT / ".ci" / "run"
+SYSTEM = os.defpath
+TOOLS = ("ruff", "mypy", "lint-imports", "pytest")
+
+
+def run_gate(*words: str, programs: str = SYSTEM) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", RUN, *words],
+        env={"PATH": programs},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("words", [["--fast"], ["--quick", "--quick"], ["--quick", "x"], [""]])
+def test_the_gate_refuses_words_that_it_does_not_know(words: list[str]) -> None:
+    run = run_gate(*words)
+    assert (run.returncode, run.stderr) == (2, "usage: .ci/run [--quick]\n")
+    assert run.stdout == ""
+
+
+def stand_in(folder: Path, *, failing: str = "") -> str:
+    """Programs of the gate's names that only write down how they were called."""
+    log = folder / "log"
+    for name in ("python", *TOOLS):
+        says = f'echo "{folder}"' if name == "python" else f"exit {int(name == failing)}"
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{log}"\n{says}\n')
+        program.chmod(0o755)
+    return f"{folder}:{SYSTEM}"
+
+
+def test_the_quick_gate_looks_at_form_types_arrows_and_light_tests(tmp_path: Path) -> None:
+    run = run_gate("--quick", programs=stand_in(tmp_path))
+    assert run.returncode == 0, run.stderr
+    called = (tmp_path / "log").read_text().splitlines()
+    assert called[:-1] == [
+        "python .ci/installed.py",
+        "ruff format --check .",
+        "ruff check .",
+        "mypy ",
+        "lint-imports --no-cache",
+    ]
+    folders = [word for word in called[-1].split() if word.startswith("tests/")]
+    assert folders == ["tests/core", "tests/stats", "tests/protocols", "tests/architecture"]
+    assert all((ROOT / folder).is_dir() for folder in folders)
+    assert "not alone and not volume and not slow" in called[-1]
+
+
+@pytest.mark.parametrize("failing", TOOLS)
+def test_the_quick_gate_ends_at_what_fails(failing: str, tmp_path: Path) -> None:
+    run = run_gate("--quick", programs=stand_in(tmp_path, failing=failing))
+    assert run.returncode == 1
+    assert (tmp_path / "log").read_text().splitlines()[-1].startswith(failing)
+    assert "== done" not in run.stdout
+
+
+def read_yaml(path: Path) -> Any:
+    return pytest.importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_the_workflow_calls_the_gate_and_may_change_nothing() -> None:
+    workflow = read_yaml(ROOT / ".github" / "workflows" / "ci.yml")
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    assert {name: job["steps"][-1] for name, job in jobs.items()} == {
+        "check": {"run": ".ci/run"},
+        "slow": {"run": ".ci/run"},
+    }
+    assert jobs["check"]["timeout-minutes"] == 90
+    assert jobs["slow"]["env"] == {"UNREEL_SLOW": "1"}
+
+
+def test_hooks_fetch_nothing_and_the_last_one_is_the_quick_gate() -> None:
+    config = read_yaml(ROOT / ".pre-commit-config.yaml")
+    assert [each["repo"] for each in config["repos"]] == ["local"]
+    hooks = config["repos"][0]["hooks"]
+    assert {hook["language"] for hook in hooks} == {"system"}
+    assert [hook["entry"] for hook in hooks if hook.get("stages") == ["pre-push"]] == [
+        ".ci/run --quick"
+    ]
+
+
+def test_a_commit_is_refused_until_its_files_are_in_form(tmp_path: Path) -> None:
+    pytest.importorskip("pre_commit")
+    checkout = tmp_path / "checkout"
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost"}
+    who |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
+    variables = who | {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:{SYSTEM}"}
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, cwd=checkout, env=variables, check=False, capture_output=True, text=True
+        )
+
+    (checkout / "src" / "unreel").mkdir(parents=True)
+    for name in (".pre-commit-config.yaml", "pyproject.toml"):
+        shutil.copy(ROOT / name, checkout)
+    module = checkout / "src" / "unreel" / "module.py"
+    module.write_text('"""A module."""\nvalue   =  1\n')
+    assert call("git", "init", "-q").returncode == 0
+    assert call("pre-commit", "install").returncode == 0
+    assert (checkout / ".git" / "hooks" / "pre-push").exists()
+    call("git", "add", "-A")
+    refused = call("git", "commit", "-q", "-m", "A module")
+    assert refused.returncode == 1, refused.stderr
+    assert "files were modified by this hook" in refused.stderr
+    assert module.read_text() == '"""A module."""\n\nvalue = 1\n'
