@@ -1,6 +1,7 @@
 """The gate: what `.ci/run` checks, and who calls it: a person, a hook, a workflow."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,16 @@ def test_the_quick_gate_ends_at_what_fails(failing: str, tmp_path: Path) -> None
     assert run.returncode == 1
     assert (tmp_path / "log").read_text().splitlines()[-1].startswith(failing)
     assert "== done" not in run.stdout
+
+
+def test_contributing_installs_what_the_gate_installs() -> None:
+    setup = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1]
+    gate = RUN.read_text(encoding="utf-8")
+    wanted = set(
+        re.findall(r"wanted\+=\((\S+)\)", gate) + re.findall(r"constraints/\w+\.txt", gate)
+    )
+    assert wanted
+    assert [name for name in wanted if name not in setup] == []
 
 
 def read_yaml(path: Path) -> Any:
