@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -31,9 +32,11 @@ from unreel.curate.describe.story import tell_story
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.reviewers.contract import Material, Sheet
+from unreel.reviewers.asking import Desk
+from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import find_family
+from unreel.reviewers.opening import OpenReviewer
 
 pytest.importorskip("sklearn", reason="needs the extra `curate`")
 
@@ -151,6 +154,12 @@ class Teller:
     """Tells the same of every clip, or fails; remembers what it was asked."""
 
     name = "teller@1"
+    wants = frozenset({Material.FRAMES})
+
+    def box_space(self, _exhibit: Exhibit) -> str:
+        return "pixel"
+
+    async def close(self) -> None: ...
 
     def __init__(self, replies: list[Reply | Failure]) -> None:
         self.replies = replies
@@ -175,7 +184,8 @@ def clip(tmp_path: Path, reader) -> Clip:
 
 
 def told(clip: Clip, teller: Teller, reader) -> str | Failure:
-    return asyncio.run(tell_story(clip, teller, reader=reader))
+    with closing(Desk(reader)) as desk:
+        return asyncio.run(tell_story(clip, OpenReviewer(teller), desk=desk))
 
 
 def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, reader) -> None:

@@ -7,7 +7,6 @@ redoes that step and those that depend on its findings, and nothing else.
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -24,11 +23,11 @@ from unreel.curate.findings import FINDINGS
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.committer import CommitPace, Progress
 from unreel.engine.place import Place
+from unreel.engine.reading import ReadingStage
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
-from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.engine.stage import Row, Stage, failed
 from unreel.engine.table import Table
-from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 
 Found = TypeVar("Found")
@@ -201,20 +200,12 @@ class Workbench:
         return [found.get(key, _NO_ROW) for key in keys]
 
 
-class ClipStage(Stage):
+class ClipStage(ReadingStage):
     """Opens each clip through a media reader and writes down what was found."""
 
     def __init__(self, step: StepName[Any], look: Look[Any], access: Access) -> None:
-        self.resources = Resources(in_flight=max(1, os.cpu_count() or 1))
-        self._step, self._look, self._access = step, look, access
-        self._open = ExitStack()
-
-    def setup(self) -> None:
-        self._open = ExitStack()
-        access = self._access
-        self._reader = self._open.enter_context(
-            media_reader(access.settings, trusted=access.trusted)
-        )
+        super().__init__(access, in_flight=max(1, os.cpu_count() or 1))
+        self._step, self._look = step, look
 
     def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
@@ -226,17 +217,6 @@ class ClipStage(Stage):
             return failed(row, found)
         kept = self._step.finds.dump_python(found, mode="json")
         return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
-
-    def close(self) -> None:
-        self._open.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "resources": self.resources,
-            "_step": self._step,
-            "_look": self._look,
-            "_access": self._access,
-        }
 
 
 class _Kept(Stage):

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -15,9 +14,9 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
-from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.engine.reading import ReadingStage
+from unreel.engine.stage import Row, failed
 from unreel.evaluate.survey import FACTS
-from unreel.media.access import media_reader
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener
 
@@ -49,7 +48,7 @@ def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
             totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
 
 
-class ReviewStage(Stage):
+class ReviewStage(ReadingStage):
     """Puts a row's question, and writes down the answer and what was shown.
 
     Args:
@@ -58,20 +57,18 @@ class ReviewStage(Stage):
         in_flight: questions that are with the reviewer at once.
     """
 
-    def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
-        self.resources = Resources(in_flight=in_flight)
-        self._opener, self._access = opener, access
+    opened = ReadingStage.opened | {"_desk", "_reviewer"}
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = ("resources", "_opener", "_access")
-        return {name: getattr(self, name) for name in kept}
+    def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
+        super().__init__(access, in_flight=in_flight)
+        self._opener = opener
 
     def setup(self) -> None:
-        access = self._access
-        self._open = ExitStack()
-        reader = self._open.enter_context(media_reader(access.settings, trusted=access.trusted))
+        super().setup()
         self._desk = Desk(
-            reader, open_file=partial(local_copy, access=access), find_change=find_change
+            self._reader,
+            open_file=partial(local_copy, access=self._access),
+            find_change=find_change,
         )
         self._open.callback(self._desk.close)
         self._reviewer = self._opener.open()
@@ -98,7 +95,7 @@ class ReviewStage(Stage):
 
     async def close(self) -> None:
         await self._reviewer.reviewer.close()
-        self._open.close()
+        super().close()
 
 
 def _notes(asked: Asked) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,8 +15,8 @@ from unreel.core.failure import Failure, FailureReason, damaged_row, stored_fail
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.engine.access import Access, file_mark, local_copy, object_marks
-from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.media.access import media_reader
+from unreel.engine.reading import ReadingStage
+from unreel.engine.stage import Row, failed
 
 if TYPE_CHECKING:
     from unreel.engine.table import Table
@@ -28,20 +27,11 @@ _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""
 
 
-class SurveyStage(Stage):
+class SurveyStage(ReadingStage):
     """Adds a clip's id and facts to its row."""
 
     def __init__(self, access: Access, *, in_flight: int = 2) -> None:
-        self.resources = Resources(in_flight=in_flight)
-        self._access = access
-        self._open = ExitStack()
-
-    def setup(self) -> None:
-        self._open = ExitStack()
-        access = self._access
-        self._reader = self._open.enter_context(
-            media_reader(access.settings, trusted=access.trusted)
-        )
+        super().__init__(access, in_flight=in_flight)
 
     def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
@@ -49,12 +39,6 @@ class SurveyStage(Stage):
             if isinstance(facts, Failure):
                 return failed(row, facts)
             return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
-
-    def close(self) -> None:
-        self._open.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"resources": self.resources, "_access": self._access}
 
 
 def survey_rows(

@@ -1,0 +1,32 @@
+"""Stages that open clips: each worker has one media reader for as long as it works."""
+
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+from unreel.engine.access import Access
+from unreel.engine.stage import Resources, Stage
+from unreel.media.access import media_reader
+
+
+class ReadingStage(Stage):
+    """A stage with a media reader from `setup` to `close`; it travels to workers without it."""
+
+    opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
+    """What `setup` opens, by attribute; a subclass that opens more says so."""
+
+    def __init__(self, access: Access, *, in_flight: int) -> None:
+        self.resources = Resources(in_flight=in_flight)
+        self._access = access
+
+    def setup(self) -> None:
+        self._open = ExitStack()
+        access = self._access
+        self._reader = self._open.enter_context(
+            media_reader(access.settings, trusted=access.trusted)
+        )
+
+    def close(self) -> Any:
+        self._open.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in self.opened}
