@@ -153,7 +153,7 @@ def _shown(row: Row[Any, Any]) -> tuple[str, ...]:
 def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:
     """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
     benchmark = run.benchmark()
-    found: dict[str, Subject] = {}
+    subjects: dict[str, Subject] = {}
     entries = run.entries(benchmark, rejected.append)
     cleaned = run.scope.shows_cleaned
     for surveyed in Survey(run.clips).find_files(benchmark, entries, cleaned=cleaned):
@@ -161,13 +161,13 @@ def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:
         for clip in (surveyed.clip, surveyed.cleaned):
             if clip is not None:
                 key = digest_id("entry", entry.name) if isinstance(clip, Failure) else clip.id
-                found.setdefault(key, Subject(entry=entry, clip=clip))
-    return found
+                subjects.setdefault(key, Subject(entry=entry, clip=clip))
+    return subjects
 
 
 def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """The answers by condition and by what was shown."""
-    found: dict[str, dict[str, Mapping[str, Any]]] = {str(c): {} for c in run.recipe.conditions}
+    answers: dict[str, dict[str, Mapping[str, Any]]] = {str(c): {} for c in run.recipe.conditions}
     reviewer, instrument = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
         mine = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
@@ -175,10 +175,10 @@ def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
             instrument.protocol,
             instrument.version,
         )
-        if mine and row["condition"] in found:
+        if mine and row["condition"] in answers:
             shown = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
-            found[row["condition"]]["+".join(shown)] = row
-    return found
+            answers[row["condition"]]["+".join(shown)] = row
+    return answers
 
 
 def _extent(split: str | None, limit: int | None) -> str:

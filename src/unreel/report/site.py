@@ -82,8 +82,12 @@ def write_report(
 
 def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
     for number, shared in enumerate(shared_boards(entrants)):
-        places = [next(i for i, each in enumerate(entrants) if each is member) for member in shared]
+        places = [_place(entrant, entrants) for entrant in shared]
         yield set_up_board(shared, places, number=number)
+
+
+def _place(wanted: Entrant, entrants: Sequence[Entrant]) -> int:
+    return next(place for place, entrant in enumerate(entrants) if entrant is wanted)
 
 
 def _fill(board: Board) -> Board:

@@ -21,14 +21,18 @@ def bias(board: Board) -> Panel | None:
         return None
     *both, habit = (figures[name] for name in figures.sides)
     points = [
-        Point(who=figure.title, group=one.name, measured=metric_of(one.entrant, figure.metric))
-        for one in board.contenders
+        Point(
+            who=figure.title,
+            group=contender.name,
+            measured=metric_of(contender.entrant, figure.metric),
+        )
+        for contender in board.contenders
         for figure in both
     ]
     chart = Chart(
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
-        alt=" ".join(_lean(one, *both) for one in board.spoken),
+        alt=" ".join(_lean(contender, *both) for contender in board.spoken),
         spec=grouped(
             points,
             {both[0].title: "$--good", both[1].title: "$--series-1"},
@@ -41,15 +45,15 @@ def bias(board: Board) -> Panel | None:
     lines = [
         Line(
             cells=(
-                name_cell(one),
+                name_cell(contender),
                 *(
-                    measured_cell(metric_of(one.entrant, figure.metric), notes)
+                    measured_cell(metric_of(contender.entrant, figure.metric), notes)
                     for figure in (*both, habit)
                 ),
             ),
-            kind=one.kind,
+            kind=contender.kind,
         )
-        for one in board.contenders
+        for contender in board.contenders
     ]
     columns = [Column(title="Reviewer", numbers=False)]
     columns += [Column(title=f.title, meaning=f.meaning) for f in (*both, habit)]
@@ -88,22 +92,29 @@ def whole_frames(board: Board) -> Panel | None:
     if not board.asked.needs_box_space:
         return None
     figure = board.asked.figures["whole-frame-boxes"]
-    values = {one.name: metric_of(one.entrant, figure.metric) for one in board.contenders}
+    values = {
+        contender.name: metric_of(contender.entrant, figure.metric)
+        for contender in board.contenders
+    }
     points = [
-        Point(who=one.name, measured=values[one.name], kind=one.kind) for one in board.contenders
+        Point(who=contender.name, measured=values[contender.name], kind=contender.kind)
+        for contender in board.contenders
     ]
     known = {n: v for n, v in values.items() if isinstance(v, Estimate)}
-    said = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
+    shares = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
     chart = Chart(
         id=f"{board.id}-whole-frames",
         title=figure.title,
-        alt=f"{said}." if said else "No answer holds a box.",
+        alt=f"{shares}." if shares else "No answer holds a box.",
         spec=ranked(points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1),
     )
     notes = Notes()
     lines = [
-        Line(cells=(name_cell(one), measured_cell(values[one.name], notes)), kind=one.kind)
-        for one in board.contenders
+        Line(
+            cells=(name_cell(contender), measured_cell(values[contender.name], notes)),
+            kind=contender.kind,
+        )
+        for contender in board.contenders
     ]
     return Panel(
         id=f"{board.id}-whole-frames",
@@ -126,19 +137,23 @@ def whole_frames(board: Board) -> Panel | None:
 
 
 def _labels(board: Board) -> Panel:
-    found = {
-        one.name: calibrate_labels(one.entrant.rows, seed=one.entrant.seed)
-        for one in board.contenders
+    calibrations = {
+        contender.name: calibrate_labels(contender.entrant.rows, seed=contender.entrant.seed)
+        for contender in board.contenders
     }
     points = [
-        Point(who=one.name, group=_CALLED[called], measured=_share(found[one.name], called))
+        Point(
+            who=contender.name,
+            group=_CALLED[called],
+            measured=_share(calibrations[contender.name], called),
+        )
         for called in _CALLED
-        for one in board.shown
+        for contender in board.shown
     ]
     chart = Chart(
         id=f"{board.id}-calibration",
         title="Share that is generated, by what it was called",
-        alt=" ".join(_trust(one, found[one.name]) for one in board.spoken),
+        alt=" ".join(_trust(contender, calibrations[contender.name]) for contender in board.spoken),
         spec=grouped(
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
         ),
@@ -147,14 +162,17 @@ def _labels(board: Board) -> Panel:
     lines = [
         Line(
             cells=(
-                name_cell(one),
-                *(measured_cell(_share(found[one.name], called), notes) for called in _CALLED),
-                measured_cell(found[one.name].ece, notes, places=3),
-                measured_cell(found[one.name].brier, notes, places=3),
+                name_cell(contender),
+                *(
+                    measured_cell(_share(calibrations[contender.name], called), notes)
+                    for called in _CALLED
+                ),
+                measured_cell(calibrations[contender.name].ece, notes, places=3),
+                measured_cell(calibrations[contender.name].brier, notes, places=3),
             ),
-            kind=one.kind,
+            kind=contender.kind,
         )
-        for one in board.contenders
+        for contender in board.contenders
     ]
     columns = (
         Column(title="Reviewer", numbers=False),
@@ -183,50 +201,56 @@ def _labels(board: Board) -> Panel:
     )
 
 
-def _share(found: Calibration, called: int) -> Measured:
-    for each in found.bins:
-        if each.p_mean == called:
-            return each.generated.scaled(100)
+def _share(calibration: Calibration, called: int) -> Measured:
+    for group in calibration.bins:
+        if group.p_mean == called:
+            return group.generated.scaled(100)
     return Unmeasured(f"no clip was {_CALLED[called]}")
 
 
-def _trust(one: Contender, found: Calibration) -> str:
-    share = _share(found, 1)
+def _trust(contender: Contender, calibration: Calibration) -> str:
+    share = _share(calibration, 1)
     if not isinstance(share, Estimate):
-        return f"{one.name} called no clip generated."
-    return f"Of the clips that {one.name} called generated, {share.value:.0f} % are."
+        return f"{contender.name} called no clip generated."
+    return f"Of the clips that {contender.name} called generated, {share.value:.0f} % are."
 
 
-def _lean(one: Contender, first: Figure, second: Figure) -> str:
-    left, right = (metric_of(one.entrant, figure.metric) for figure in (first, second))
+def _lean(contender: Contender, first: Figure, second: Figure) -> str:
+    left, right = (metric_of(contender.entrant, figure.metric) for figure in (first, second))
     if not isinstance(left, Estimate) or not isinstance(right, Estimate):
-        return f"{one.name}: one side is not measured."
+        return f"{contender.name}: one side is not measured."
     titles = f"{first.title.lower()} {left.value:.0f} %, {second.title.lower()}"
-    return f"{one.name}: {titles} {right.value:.0f} %."
+    return f"{contender.name}: {titles} {right.value:.0f} %."
 
 
 def _scores(board: Board) -> Panel:
-    ladders = {one.name: climb(one.entrant.rows, seed=one.entrant.seed) for one in board.contenders}
+    ladders = {
+        contender.name: climb(contender.entrant.rows, seed=contender.entrant.seed)
+        for contender in board.contenders
+    }
     points = [
-        Point(who=one.name, group=str(rung.score), measured=rung.people)
-        for one in board.shown
-        for rung in ladders[one.name].rungs
+        Point(who=contender.name, group=str(rung.score), measured=rung.people)
+        for contender in board.shown
+        for rung in ladders[contender.name].rungs
     ]
     chart = Chart(
         id=f"{board.id}-calibration",
         title="People's mean score, by the score given",
-        alt=" ".join(_leniency(one, ladders[one.name]) for one in board.spoken),
+        alt=" ".join(_leniency(contender, ladders[contender.name]) for contender in board.spoken),
         spec=ladder(points, board.palette, title="people's mean score"),
     )
     notes = Notes()
     lines = []
-    for one in board.contenders:
-        rungs = {rung.score: rung.people for rung in ladders[one.name].rungs}
-        cells = [name_cell(one), measured_cell(ladders[one.name].leniency, notes, places=2)]
+    for contender in board.contenders:
+        rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
+        cells = [
+            name_cell(contender),
+            measured_cell(ladders[contender.name].leniency, notes, places=2),
+        ]
         for score in range(1, 6):
             people = rungs.get(score, Unmeasured("the score was never given"))
             cells.append(measured_cell(people, notes, places=2))
-        lines.append(Line(cells=tuple(cells), kind=one.kind))
+        lines.append(Line(cells=tuple(cells), kind=contender.kind))
     columns = [
         Column(title="Reviewer", numbers=False),
         Column(title="Leniency", meaning="mean of its score less people's"),
@@ -248,8 +272,8 @@ def _scores(board: Board) -> Panel:
     )
 
 
-def _leniency(one: Contender, found: Ladder) -> str:
-    value = found.leniency
+def _leniency(contender: Contender, scores: Ladder) -> str:
+    value = scores.leniency
     if not isinstance(value, Estimate):
-        return f"{one.name}: not measured."
-    return f"{one.name} scores {abs(value.value):.2f} {'above' if value.value > 0 else 'below'} people."
+        return f"{contender.name}: not measured."
+    return f"{contender.name} scores {abs(value.value):.2f} {'above' if value.value > 0 else 'below'} people."

@@ -57,7 +57,7 @@ class Board:
     title: str
     benchmark: str
     instrument: str
-    same: str
+    shared_condition: str
     """The parts of the condition that all have in common."""
     ranks_by: str
     """The metric that orders them."""
@@ -77,20 +77,22 @@ class Board:
     @property
     def shown(self) -> tuple[Contender, ...]:
         """Those that one chart can tell apart: reviewers before floors."""
-        by_kind = sorted(self.contenders, key=lambda one: one.kind == "floor")
+        by_kind = sorted(self.contenders, key=lambda contender: contender.kind == "floor")
         kept = by_kind[:SHOWN]
-        return tuple(one for one in self.contenders if one in kept)
+        return tuple(contender for contender in self.contenders if contender in kept)
 
     @property
     def palette(self) -> Palette:
         """The colour of each of these, the same on every chart; floors are grey."""
         colours = {"reviewer": itertools.cycle(SERIES), "floor": itertools.cycle(FLOORS)}
-        return {one.name: next(colours[one.kind]) for one in self.shown}
+        return {contender.name: next(colours[contender.kind]) for contender in self.shown}
 
     @property
     def spoken(self) -> tuple[Contender, ...]:
         """Those that are told of in words: the first reviewers, or the floors where there is none."""
-        reviewers = tuple(one for one in self.contenders if one.kind == "reviewer")
+        reviewers = tuple(
+            contender for contender in self.contenders if contender.kind == "reviewer"
+        )
         return (reviewers or self.contenders)[:SPOKEN]
 
 
@@ -110,10 +112,12 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
         title=first.instrument.title,
         benchmark=f"{where}, {first.extent}" if first.extent else where,
         instrument=str(first.instrument.instrument),
-        same=_shared([entrant.condition for entrant in entrants]),
+        shared_condition=_shared([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
         contenders=tuple(
-            sorted(contenders, key=lambda one: _height(metric_of(one.entrant, ranks_by)))
+            sorted(
+                contenders, key=lambda contender: _height(metric_of(contender.entrant, ranks_by))
+            )
         ),
     )
 

@@ -58,7 +58,7 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
     instrument = entrants[0].instrument
     figures = instrument.figures
     if figures.per_creator is not None:
-        return [_told_by_creator(entrants, figures[figures.per_creator])]
+        return [_figure_by_creator(entrants, figures[figures.per_creator])]
     if instrument.wording.decides == "score":
         return [_scores_by_creator(entrants)]
     cards = [
@@ -114,7 +114,7 @@ def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _told_by_creator(entrants: Sequence[Entrant], figure: Figure) -> Breakdown:
+def _figure_by_creator(entrants: Sequence[Entrant], figure: Figure) -> Breakdown:
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
@@ -129,9 +129,9 @@ def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
     for place, entrant in enumerate(entrants):
         scores: dict[str, list[tuple[str, int]]] = {}
         for item in entrant.items:
-            said = item.outcome
-            if isinstance(said, RealismVerdict) and isinstance(said.score, int):
-                scores.setdefault(item.creator or "real", []).append((item.key, said.score))
+            verdict = item.outcome
+            if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
+                scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
         for group, given in scores.items():
             cells.setdefault(group, {})[place] = bootstrap_mean(
                 [score for _, score in given],
@@ -161,17 +161,17 @@ def cost_of(entrant: Entrant) -> Cost:
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
     def total(column: str) -> Any:
-        told = [item.stored[column] for item in answers if item.stored[column] is not None]
-        return sum(told) if told else None
+        known = [item.stored[column] for item in answers if item.stored[column] is not None]
+        return sum(known) if known else None
 
     def mean(values: Iterable[tuple[Item, float | None]], why: str) -> Measured:
-        told = [(item.key, value) for item, value in values if value is not None]
-        if not told:
+        known = [(item.key, value) for item, value in values if value is not None]
+        if not known:
             return Unmeasured(why)
         return bootstrap_mean(
-            [value for _, value in told],
+            [value for _, value in known],
             seed=entrant.seed,
-            clusters=[clip for clip, _ in told],
+            clusters=[clip for clip, _ in known],
         )
 
     return Cost(

@@ -39,11 +39,11 @@ def _panel(
     board: Board, breakdowns: Sequence[Breakdown], *, id_: str, heading: str, lead: str
 ) -> Panel:
     first = breakdowns[0]
-    shown = {board.contenders.index(one): one for one in board.shown}
+    shown = {board.contenders.index(contender): contender for contender in board.shown}
     points = [
-        Point(who=one.name, group=group, measured=cells[place], kind=one.kind)
+        Point(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
         for group, cells in first.cells.items()
-        for place, one in shown.items()
+        for place, contender in shown.items()
         if place in cells
     ]
     figure = first.figure
@@ -67,7 +67,7 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
     notes = Notes()
     figure = breakdown.figure
     columns = [Column(title=breakdown.title.capitalize(), numbers=False)]
-    columns += [Column(title=one.name) for one in board.contenders]
+    columns += [Column(title=contender.name) for contender in board.contenders]
     lines = [
         Line(
             cells=(
@@ -91,7 +91,9 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
 
 def _extremes(board: Board, breakdown: Breakdown) -> str:
     """The group that the leading contender does best and worst on."""
-    places = [i for i, one in enumerate(board.contenders) if one.kind == "reviewer"] or [0]
+    places = [
+        i for i, contender in enumerate(board.contenders) if contender.kind == "reviewer"
+    ] or [0]
     leader = places[0]
     values = [
         (value.value, group)

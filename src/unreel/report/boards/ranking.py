@@ -23,8 +23,12 @@ def leaderboard(board: Board) -> Panel:
     """Every contender with its figures, floors marked, and the published rows below."""
     figure = board.asked.figures[board.ranks_by]
     points = [
-        Point(who=one.name, measured=metric_of(one.entrant, figure.metric), kind=one.kind)
-        for one in board.contenders
+        Point(
+            who=contender.name,
+            measured=metric_of(contender.entrant, figure.metric),
+            kind=contender.kind,
+        )
+        for contender in board.contenders
     ]
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
     chart = Chart(
@@ -54,8 +58,13 @@ def gradient(board: Board) -> Panel | None:
     if not steps:
         return None
     points = [
-        Point(who=one.name, group=_step(figure), measured=_height(one, figure), kind=one.kind)
-        for one in board.shown
+        Point(
+            who=contender.name,
+            group=_step(figure),
+            measured=_height(contender, figure),
+            kind=contender.kind,
+        )
+        for contender in board.shown
         for figure in steps
     ]
     notes = Notes()
@@ -64,19 +73,22 @@ def gradient(board: Board) -> Panel | None:
     lines = [
         Line(
             cells=(
-                name_cell(one),
-                *(measured_cell(_height(one, figure), notes) for figure in steps),
+                name_cell(contender),
+                *(measured_cell(_height(contender, figure), notes) for figure in steps),
             ),
-            kind=one.kind,
+            kind=contender.kind,
         )
-        for one in board.contenders
+        for contender in board.contenders
     ]
     chart = Chart(
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
         alt=_falls(board),
         spec=stepped(
-            points, board.palette, steps=[_step(each) for each in steps], title="score, 0 to 100"
+            points,
+            board.palette,
+            steps=[_step(figure) for figure in steps],
+            title="score, 0 to 100",
         ),
     )
     return Panel(
@@ -98,10 +110,10 @@ def gradient(board: Board) -> Panel | None:
     )
 
 
-def name_cell(one: Contender) -> Cell:
+def name_cell(contender: Contender) -> Cell:
     """A contender's name, marked where it is a floor, with a way to its clips."""
-    badge = "floor" if one.kind == "floor" else ""
-    return Cell(text=one.name, badge=badge, link=urlencode({"reviewer": one.place}))
+    badge = "floor" if contender.kind == "floor" else ""
+    return Cell(text=contender.name, badge=badge, link=urlencode({"reviewer": contender.place}))
 
 
 def _steps(board: Board) -> list[Figure]:
@@ -112,8 +124,8 @@ def _step(figure: Figure) -> str:
     return figure.group.capitalize()
 
 
-def _height(one: Contender, figure: Figure) -> Measured:
-    measured = metric_of(one.entrant, figure.metric)
+def _height(contender: Contender, figure: Figure) -> Measured:
+    measured = metric_of(contender.entrant, figure.metric)
     return closeness(measured) if figure.better == "less" else measured
 
 
@@ -129,15 +141,15 @@ def _leader_table(board: Board) -> Table:
     columns.append(Column(title="Readable", meaning="answers whose label or score could be read"))
     rank = 0
     lines = []
-    for one in board.contenders:
-        rank += one.kind == "reviewer"
-        cells = [Cell(text=str(rank) if one.kind == "reviewer" else ""), name_cell(one)]
+    for contender in board.contenders:
+        rank += contender.kind == "reviewer"
+        cells = [Cell(text=str(rank) if contender.kind == "reviewer" else ""), name_cell(contender)]
         for figure in figures:
-            measured = metric_of(one.entrant, figure.metric)
+            measured = metric_of(contender.entrant, figure.metric)
             cells.append(measured_cell(measured, notes, places=figure.places))
-        upshot = upshot_of(one.entrant)
+        upshot = upshot_of(contender.entrant)
         cells.append(Cell(text=f"{upshot.readable:,}", doubt=f"of {upshot.n_asked:,} asked"))
-        lines.append(Line(cells=tuple(cells), kind=one.kind))
+        lines.append(Line(cells=tuple(cells), kind=contender.kind))
     return Table(
         caption=f"{board.title}: {board.benchmark}",
         columns=tuple(columns),
@@ -178,36 +190,38 @@ def _by_rank(printed: Printed, figure: Figure) -> list[PrintedRow]:
 
 def _leaders(board: Board, figure: Figure) -> str:
     measured = [
-        (one, value)
-        for one in board.contenders
-        if isinstance(value := metric_of(one.entrant, figure.metric), Estimate)
+        (contender, value)
+        for contender in board.contenders
+        if isinstance(value := metric_of(contender.entrant, figure.metric), Estimate)
     ]
     if not measured:
         return "No contender has this figure."
     best = next(((o, v) for o, v in measured if o.kind == "reviewer"), None)
     floor = next(((o, v) for o, v in measured if o.kind == "floor"), None)
     parts = [
-        f"{word}: {one.name} with {value.value:.{figure.places}f} ({doubt(value, places=figure.places)})"
-        for word, found in (("Best reviewer", best), ("best floor", floor))
-        if found
-        for one, value in [found]
+        f"{word}: {contender.name} with {value.value:.{figure.places}f} ({doubt(value, places=figure.places)})"
+        for word, leader in (("Best reviewer", best), ("best floor", floor))
+        if leader
+        for contender, value in [leader]
     ]
-    said = "; ".join(parts) + "."
+    sentence = "; ".join(parts) + "."
     if best and floor:
-        said += (
+        sentence += (
             " Their intervals overlap: the reviewer has not shown that it beats the floor."
             if best[1].low <= floor[1].high
             else " Their intervals do not overlap."
         )
-    return said
+    return sentence
 
 
 def _falls(board: Board) -> str:
-    reviewers = [one for one in board.contenders if one.kind == "reviewer"] or board.contenders
+    reviewers = [
+        contender for contender in board.contenders if contender.kind == "reviewer"
+    ] or board.contenders
     best = reviewers[0]
     parts = []
     for figure in _steps(board):
         value = _height(best, figure)
-        told = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
-        parts.append(f"{figure.group} {told}")
+        height = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
+        parts.append(f"{figure.group} {height}")
     return f"{best.name}: {', '.join(parts)}."

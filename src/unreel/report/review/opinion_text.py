@@ -72,8 +72,8 @@ class Agreement:
 
     def __str__(self) -> str:
         asked = sum(self.said.values()) + self.n_silent
-        said = [*self.said.items(), *([("no verdict", self.n_silent)] if self.n_silent else [])]
-        counts = ", ".join(f"{what} by {n} of {asked}" for what, n in said)
+        silent = [("no verdict", self.n_silent)] if self.n_silent else []
+        counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
         boxes = f"; boxes overlap {_range(self.overlaps)}" if self.overlaps else ""
         times = [apart / MICROSECONDS for apart in self.apart_us]
         onsets = f"; onsets lie {_range(times)} s apart" if times else ""
@@ -90,18 +90,19 @@ def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:
 
 def agreement(opinions: Sequence[Opinion], asked: str) -> Agreement:
     """What the opinions under the instrument `asked` have in common."""
-    same = [one for one in opinions if one.question.instrument.protocol == asked]
-    told = [one.verdict for one in same if one.verdict is not None and one.is_readable]
-    traces = [v for v in told if isinstance(v, TraceVerdict) and v.label is Label.GENERATED]
+    answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == asked]
+    readable = [opinion for opinion in answers if opinion.is_readable]
+    verdicts = [opinion.verdict for opinion in readable]
+    traces = [v for v in verdicts if isinstance(v, TraceVerdict) and v.label is Label.GENERATED]
     boxes = [trace.box for trace in traces if isinstance(trace.box, Box)]
     starts = [trace.start_us for trace in traces if isinstance(trace.start_us, int)]
-    said = Counter(headline(one) for one in same if one.is_readable)
+    headlines = Counter(map(headline, readable))
     return Agreement(
         protocol=asked,
-        said=dict(said.most_common()),
-        n_silent=len(same) - len(told),
-        overlaps=tuple(one.iou(other) for one, other in combinations(boxes, 2)),
-        apart_us=tuple(abs(one - other) for one, other in combinations(starts, 2)),
+        said=dict(headlines.most_common()),
+        n_silent=len(answers) - len(readable),
+        overlaps=tuple(box.iou(other) for box, other in combinations(boxes, 2)),
+        apart_us=tuple(abs(start - other) for start, other in combinations(starts, 2)),
     )
 
 
