@@ -19,11 +19,6 @@ class PairedEntries:
     pair: Pair
     real: Position
 
-    @property
-    def name(self) -> str:
-        """Both names, in the order shown."""
-        return f"{self.first.name} | {self.second.name}"
-
 
 def pair_entries(
     clips: Iterable[tuple[Entry, ClipId]], *, seed: int

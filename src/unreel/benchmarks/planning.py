@@ -139,15 +139,25 @@ def _plan_file(
         return
     for condition in conditions:
         if _can_be_heard((clip,), condition):
-            yield Planned(
-                name=entry.name,
-                question=Question(
-                    subject=clip.id, instrument=scope.instrument, condition=condition
-                ),
-                clips=(clip,),
-                truths=truths,
-                origins=(entry.origin,),
-            )
+            yield _ask((entry,), (clip,), truths, condition, scope)
+
+
+def _ask(
+    entries: tuple[Entry, ...],
+    clips: tuple[C, ...],
+    truths: tuple[Any, ...],
+    condition: Condition,
+    scope: Scope,
+) -> Planned[C]:
+    first, *second = (clip.id for clip in clips)
+    subject = Pair(first, *second) if second else first
+    return Planned(
+        name=" | ".join(entry.name for entry in entries),
+        question=Question(subject=subject, instrument=scope.instrument, condition=condition),
+        clips=clips,
+        truths=truths,
+        origins=tuple(entry.origin for entry in entries),
+    )
 
 
 def _length_us(clip: Sighted | Failure) -> int | None:
@@ -203,15 +213,5 @@ def _plan_pairs(
             ]
             clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
             if len(clips) == len(both) and _can_be_heard(clips, condition):
-                yield Planned(
-                    name=paired.name,
-                    question=Question(
-                        subject=Pair(clips[0].id, clips[1].id),
-                        instrument=scope.instrument,
-                        condition=condition,
-                    ),
-                    clips=clips,
-                    truths=truths,
-                    origins=(paired.first.origin, paired.second.origin),
-                )
+                yield _ask(entries, clips, truths, condition, scope)
     yield from unusable
