@@ -108,3 +108,45 @@ def test_a_plug_in_that_cannot_be_loaded_is_told_with_whose_it_is(
     assert "loud-edges" in done.stderr
     assert "no weights" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+INSTRUMENT = """
+from dataclasses import replace
+from unreel.core.question import Instrument
+from unreel.protocols.reality import REALITY
+
+CANDOUR = replace(REALITY, instrument=Instrument("candour", 3), title="Real or not")
+DUEL = replace(CANDOUR, instrument=Instrument("duel", 1), subject="pair")
+"""
+
+
+def test_an_instrument_of_another_package_is_asked_scored_and_shown_as_ours_are(
+    tmp_path: Path, clips: Path
+) -> None:
+    points = "[unreel.protocols]\ncandour = loud_edges:CANDOUR\nduel = loud_edges:DUEL\n"
+    site = install(tmp_path, INSTRUMENT, points)
+    asked = ["eval", str(clips), "--protocol", "candour", "--model", "coin"]
+    done = unreel(site, *asked, "--out", str(tmp_path / "run"), "--json")
+    assert done.returncode == 0, done.stderr
+    (scored,) = json.loads(done.stdout)["scores"]
+    assert scored["scorecard"]["n_answered"] == 4
+    told = unreel(site, "report", str(tmp_path / "run"), "--out", str(tmp_path / "page"))
+    assert told.returncode == 0, told.stderr
+    assert "Real or not" in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    pair = unreel(
+        site, "review", str(clips.parent / "c0.mp4"), "--model", "coin", "--protocol", "duel"
+    )
+    assert pair.returncode == 2
+    assert "does not ask about one clip" in pair.stderr
+
+
+def test_an_instrument_that_cannot_be_loaded_leaves_the_others_alone(
+    tmp_path: Path, clips: Path
+) -> None:
+    points = "[unreel.protocols]\ncandour = loud_edges:CANDOUR\n"
+    site = install(tmp_path, "raise ValueError('no weights')", points)
+    clip = str(clips.parent / "c0.mp4")
+    assert unreel(site, "review", clip, "--model", "coin").returncode == 0
+    done = unreel(site, "review", clip, "--model", "coin", "--protocol", "candour")
+    assert done.returncode == 2
+    assert "loud-edges" in done.stderr

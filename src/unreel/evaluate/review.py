@@ -41,7 +41,7 @@ class Inquiry:
 
     def __post_init__(self) -> None:
         for name in self.protocols:
-            if name not in INSTRUMENTS:
+            if name not in INSTRUMENTS or protocol(name).subject != "clip":
                 setting, problem = "protocol", f"{name!r} does not ask about one clip"
                 raise InvalidSettingError(setting, problem, f"Use {', '.join(INSTRUMENTS)}")
 

@@ -150,8 +150,12 @@ def protocol(name: str) -> Protocol[Any, Any]:
 
 
 def protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
-    """The names that people choose from, in the order they are told: all, or those about `subject`."""
-    names = tuple(PROTOCOLS.entries)
+    """The names that people choose from, in the order they are told: all, or those about `subject`.
+
+    What other packages bring is listed without being loaded, whatever it is about.
+    """
+    ours = tuple(PROTOCOLS.entries)
+    brought = tuple(name for name in PROTOCOLS.names() if name not in ours)
     if subject is None:
-        return names
-    return tuple(name for name in names if protocol(name).subject == subject)
+        return ours + brought
+    return tuple(name for name in ours if protocol(name).subject == subject) + brought
