@@ -10,7 +10,7 @@ from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from unreel.core.answer import Answer, Reply, Usage
+from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
 from unreel.core.errors import UnreelError
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from unreel.verbs.scoring import score
 
 __all__ = [
-    "Answer",
     "AudioFacts",
     "Box",
     "BoxAt",

@@ -1,8 +1,6 @@
-"""What a reviewer gave back: text, or the reason why there is none."""
+"""What a reviewer gave back; where there is nothing, a `Failure` says why."""
 
 from dataclasses import dataclass
-
-from unreel.core.failure import Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +18,3 @@ class Reply:
     text: str
     latency_us: int | None = None
     usage: Usage | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One question's outcome: a reply or a failure, never both and never neither."""
-
-    question: str
-    """Key of the question: `Question.key`."""
-    outcome: Reply | Failure
