@@ -143,8 +143,8 @@ def _is_plain(place: str) -> bool:
     """
     if "\\" in place:
         return False
-    odd = [] if place.isprintable() else [one for one in place if not one.isprintable()]
-    return not any(one in _TURNING or category(one) in _BREAKING for one in odd)
+    odd = [] if place.isprintable() else [letter for letter in place if not letter.isprintable()]
+    return not any(letter in _TURNING or category(letter) in _BREAKING for letter in odd)
 
 
 def _encodable(value: str) -> bool:

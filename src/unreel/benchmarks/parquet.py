@@ -149,14 +149,14 @@ class _Extent:
 def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
     """How many rows of `group` can be read at once."""
     extents = list(_extents(raw, file, group, columns))
-    if sum(one.n_values for one in extents if one.nested) > PARQUET_NESTED_VALUES:
+    if sum(extent.n_values for extent in extents if extent.nested) > PARQUET_NESTED_VALUES:
         msg = f"more than {PARQUET_NESTED_VALUES} nested values in one row group"
         raise InvalidValueError(msg)
     n_rows = file.metadata.row_group(group).num_rows
     for size in _BATCHES:
         if size < _BATCHES[2] and n_rows > _FEW_ROWS:
             break
-        if sum(one.batch_bytes(size) for one in extents) <= PARQUET_BATCH_BYTES:
+        if sum(extent.batch_bytes(size) for extent in extents) <= PARQUET_BATCH_BYTES:
             return size
     msg = f"a few of its rows would take up more than {PARQUET_BATCH_BYTES} bytes"
     raise InvalidValueError(msg)

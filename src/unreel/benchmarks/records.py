@@ -180,8 +180,8 @@ def _require_few(value: object, left: int) -> int:
     if left < 0:
         msg = f"more than {NESTED_VALUES} values in one cell"
         raise InvalidValueError(msg)
-    for one in value.values() if isinstance(value, Mapping) else value:
-        left = _require_few(one, left)
+    for part in value.values() if isinstance(value, Mapping) else value:
+        left = _require_few(part, left)
     return left
 
 

@@ -8,8 +8,10 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.protocols.protocol import Mode, Protocol, Reading, Row, protocol_names
-from unreel.protocols.space import BoxSpace, declare_space
+from unreel.core.verdict import Verdict
+from unreel.protocols.protocol import Mode, Protocol, Row, protocol_names
+from unreel.protocols.reading import read_text
+from unreel.protocols.space import declare_space
 
 PIXEL: Final = "pixel"
 
@@ -57,11 +59,17 @@ def build_rows(
             continue
         try:
             known = protocol.truths.of([entry], duration_us=entry.facts.duration_us)
-            reading = Reading(mode=mode, prompt=prompt, space=_space(space, entry))
+            size = _size(space, entry)
         except InvalidValueError as error:
             without_truth.append(Rejected(entry.name, str(error)))
             continue
-        said = outcome if isinstance(outcome, Failure) else protocol.parse(outcome.text, reading)
+        said: Verdict | Failure
+        if isinstance(outcome, Failure):
+            said = outcome
+        else:
+            said = read_text(
+                outcome.text, protocol, prompt=prompt, mode=mode, box_space=space, size=size
+            )
         subject = digest_id("entry", entry.name)  # the file itself need not be here
         rows.extend(Row(subject=subject, truth=truth, outcome=said) for truth in known)
     return Scorable(
@@ -69,11 +77,9 @@ def build_rows(
     )
 
 
-def _space(declared: str | None, entry: Entry) -> BoxSpace | None:
-    if declared is None:
-        return None
+def _size(declared: str | None, entry: Entry) -> tuple[int, int]:
     width, height = entry.facts.width, entry.facts.height
     if declared == PIXEL and (not width or not height):
         msg = "no frame size declared. Add width and height columns, or read them from the file"
         raise InvalidValueError(msg)
-    return declare_space(declared, width=width or 1, height=height or 1)
+    return width or 1, height or 1

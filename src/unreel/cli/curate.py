@@ -186,8 +186,13 @@ def diff(*, before: Path, after: Path, as_json: bool) -> None:
         for old, new in found.renamed
     ]
     rows += [
-        {"clip": one.name, "change": one.field, "before": one.before, "after": one.after}
-        for one in found.changed
+        {
+            "clip": difference.name,
+            "change": difference.field,
+            "before": difference.before,
+            "after": difference.after,
+        }
+        for difference in found.changed
     ]
     if rows:
         print_table(tuple(rows[0]), rows)

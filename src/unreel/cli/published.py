@@ -26,11 +26,11 @@ def check(*, quiet: bool, as_json: bool) -> None:
     """
     checks = recalculate()
     if as_json:
-        print_json([_as_row(one) for one in checks])
+        print_json([_as_row(check) for check in checks])
     else:
-        for one in checks:
-            _print_check(one, quiet=quiet)
-    sys.exit(0 if all(one.ok for one in checks) else 1)
+        for check in checks:
+            _print_check(check, quiet=quiet)
+    sys.exit(0 if all(check.ok for check in checks) else 1)
 
 
 @published.command()
@@ -52,16 +52,16 @@ def show(table: str | None, *, as_json: bool) -> None:
         print_table(found.columns, found.rows, title=f"{found.source.paper}, {found.source.table}")
 
 
-def _as_row(one: Check) -> dict[str, object]:
-    return {"ok": one.ok, **{name: getattr(one, name) for name in Check.__slots__}}
+def _as_row(check: Check) -> dict[str, object]:
+    return {"ok": check.ok, **{name: getattr(check, name) for name in Check.__slots__}}
 
 
-def _print_check(one: Check, *, quiet: bool) -> None:
-    echo(one)
+def _print_check(check: Check, *, quiet: bool) -> None:
+    echo(check)
     if quiet:
         return
-    echo(f"    {one.formula}")
-    for misprint in one.misprints:
+    echo(f"    {check.formula}")
+    for misprint in check.misprints:
         echo(f"  - {misprint}")
-    if one.no_counts:
-        echo(f"  no counts behind {len(one.no_counts)} cells: {'; '.join(one.no_counts)}")
+    if check.no_counts:
+        echo(f"  no counts behind {len(check.no_counts)} cells: {'; '.join(check.no_counts)}")

@@ -44,6 +44,11 @@ class Clip:
     """Path or URL of the bytes; two locations with the same bytes are the same clip."""
     facts: ClipFacts
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of its frames, in pixels."""
+        return self.facts.video.width, self.facts.video.height
+
     def _repr_html_(self) -> str:
         video, length_s = self.facts.video, float(self.facts.video.duration_s)
         rows = [

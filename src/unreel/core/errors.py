@@ -198,14 +198,14 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop(0)
-        if one is None or id(one) in seen:
+        behind = waiting.pop(0)
+        if behind is None or id(behind) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
-        waiting += [one.__cause__, one.__context__]
+        seen.add(id(behind))
+        yield behind
+        if isinstance(behind, BaseExceptionGroup):
+            waiting += behind.exceptions
+        waiting += [behind.__cause__, behind.__context__]
 
 
 def _number(error: BaseException) -> int:

@@ -26,7 +26,7 @@ from unreel.curate.source.section import SourceSection
 from unreel.curate.split.section import SplitSection
 from unreel.curate.state import RecipeHead
 from unreel.curate.watermark.section import WatermarkSection
-from unreel.recipes.reading import check_sections
+from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS
 
 

@@ -22,8 +22,8 @@ from unreel.core.writing import Folder
 from unreel.curate.findings import FINDINGS
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.committer import CommitPace, Progress
+from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import Place
-from unreel.engine.reading import ReadingStage
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Row, Stage, failed
@@ -200,7 +200,7 @@ class Workbench:
         return [found.get(key, _NO_ROW) for key in keys]
 
 
-class ClipStage(ReadingStage):
+class ClipStage(MediaStage):
     """Opens each clip through a media reader and writes down what was found."""
 
     def __init__(self, step: StepName[Any], look: Look[Any], access: Access) -> None:

@@ -142,7 +142,7 @@ class Examination:
     @property
     def unreadable(self) -> tuple[tuple[Fragment, str], ...]:
         """Fragments that cannot be read, and why."""
-        found = ((one, how) for one, how in self.pieces if isinstance(how, Unreadable))
+        found = ((fragment, how) for fragment, how in self.pieces if isinstance(how, Unreadable))
         return tuple((fragment, how.why) for fragment, how in found)
 
     @property
@@ -169,7 +169,7 @@ def n_doubled(contents: Sequence[Contents]) -> int:
     """How many keys these pieces hold more than once."""
     if not contents:
         return 0
-    marks = np.sort(np.concatenate([one.marks for one in contents]))
+    marks = np.sort(np.concatenate([part.marks for part in contents]))
     return len(np.unique(marks[1:][marks[1:] == marks[:-1]]))
 
 
@@ -227,11 +227,11 @@ def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
     whole: int | None = None
     pieces: list[tuple[Fragment, Contents | Unreadable]] = []
     named: set[str] = set()
-    for one in versions:
-        fragments = examiner.fragments(table, one)
+    for candidate in versions:
+        fragments = examiner.fragments(table, candidate)
         if isinstance(fragments, Unreadable):
             if version is None:
-                problems.append(f"version {one} cannot be opened: {fragments.why}")
+                problems.append(f"version {candidate} cannot be opened: {fragments.why}")
             continue
         named.update(path for fragment in fragments for path in fragment.files)
         if whole is not None:
@@ -243,9 +243,9 @@ def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
                 known[rows] = examiner.read(table, fragment, judge)
             found.append((fragment, known[rows]))
         if version is None:
-            version, pieces = one, found
+            version, pieces = candidate, found
         if _is_whole([how for _, how in found]):
-            whole = one
+            whole = candidate
     used = {path for fragment, _ in pieces for path in fragment.files}
     data = sorted(path for path in files if path.startswith("data/"))
     if data and not versions:
@@ -288,7 +288,7 @@ def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
 
 def _is_whole(found: Sequence[Contents | Unreadable]) -> bool:
     contents = [how for how in found if isinstance(how, Contents)]
-    if len(contents) < len(found) or any(one.faults for one in contents):
+    if len(contents) < len(found) or any(part.faults for part in contents):
         return False
     return n_doubled(contents) == 0
 

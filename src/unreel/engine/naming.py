@@ -75,7 +75,7 @@ def peers_of(host: str, port: int) -> list[Peer]:
         OSError: The name cannot be resolved.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    peers = list(dict.fromkeys((str(one[4][0]), int(one[4][1])) for one in found))
+    peers = list(dict.fromkeys((str(address[4][0]), int(address[4][1])) for address in found))
     for address, _ in peers:
         if not _is_literal(host) and _is_near(address):
             msg = f"{host} stands for {address}, an address of this machine or its link"

@@ -123,7 +123,7 @@ class Place:
     def names(self) -> list[str]:
         """The names of all that lies below; a link is one of them, what it leads to is not."""
         if not self.is_local:
-            return [one["path"] for chunk in self.objects().list() for one in chunk]
+            return [entry["path"] for chunk in self.objects().list() for entry in chunk]
         folder, below = self.inside()
         return folder.files(below)
 

@@ -52,7 +52,7 @@ def salvage(
     are looked through for answers whose key is missing: what a lost manifest named, or what a killed
     run wrote and did not commit. Only rows with a seal that fits are taken from there.
     """
-    readable = [one for one, how in found.pieces if isinstance(how, Contents)]
+    readable = [fragment for fragment, how in found.pieces if isinstance(how, Contents)]
     rescue = _Rescue(found.table, judge, set_aside)
     with writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)

@@ -159,7 +159,11 @@ def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
         msg = f"its texts are longer than {_LARGEST_BATCH} characters"
         raise ValueError(msg)
     batch = pa.RecordBatch.from_pylist(rows, schema=schema)
-    empty = [one.name for one in schema if not one.nullable and batch.column(one.name).null_count]
+    empty = [
+        column.name
+        for column in schema
+        if not column.nullable and batch.column(column.name).null_count
+    ]
     if empty:
         msg = f"it has no {', '.join(empty)}"
         raise ValueError(msg)

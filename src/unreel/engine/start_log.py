@@ -81,7 +81,7 @@ class StartLog:
 
     def withdraw(self) -> None:
         """Forget the starts that are open: their worker was stopped on purpose."""
-        self._records = {item: one for item, one in self._records.items() if not one.open}
+        self._records = {item: record for item, record in self._records.items() if not record.open}
         # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
         os.ftruncate(self._file, 0)
         self._write_records(self._file)

@@ -28,7 +28,7 @@ def find_place(text: str, storage: Mapping[str, str]) -> Place:
 
 def _require_writable_name(text: str) -> None:
     """Refuse a folder that tables cannot be opened in, because of how it is called."""
-    if any(category(one) in {"Cc", "Cs"} for one in str(Path(text).absolute())):
+    if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
         setting, problem = "run", f"cannot use the folder {text!a}"
         remedy = "Name one without control characters, in UTF-8"
         raise InvalidSettingError(setting, problem, remedy)

@@ -14,7 +14,7 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
-from unreel.engine.reading import ReadingStage
+from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
 from unreel.evaluate.survey import FACTS
 from unreel.reviewers.asking import Asked, Desk
@@ -48,7 +48,7 @@ def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
             totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
 
 
-class ReviewStage(ReadingStage):
+class ReviewStage(MediaStage):
     """Puts a row's question, and writes down the answer and what was shown.
 
     Args:
@@ -57,7 +57,7 @@ class ReviewStage(ReadingStage):
         in_flight: questions that are with the reviewer at once.
     """
 
-    opened = ReadingStage.opened | {"_desk", "_reviewer"}
+    opened = MediaStage.opened | {"_desk", "_reviewer"}
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)

@@ -18,7 +18,7 @@ from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Verdict
 from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
-from unreel.evaluate.reading import planned_with_answers, read_answer
+from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode
 
 RunFormat = Literal["jsonl", "parquet"]

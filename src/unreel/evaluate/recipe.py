@@ -10,7 +10,7 @@ from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, protocol
-from unreel.recipes.reading import check_sections
+from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.section import ReviewerSection

@@ -19,7 +19,7 @@ from unreel.evaluate.opinion import Opinion, opinion_of
 from unreel.evaluate.opinion_html import opinion_html
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import REVIEWED, Mode, protocol, protocol_names
-from unreel.recipes.reading import check_sections
+from unreel.recipes.check import check_sections
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Exhibit, Material

@@ -10,7 +10,7 @@ from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.job import Run
-from unreel.evaluate.reading import planned_with_answers, read_answer
+from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode, Row
 
 Rows = Sequence[Row[Any, Any]]

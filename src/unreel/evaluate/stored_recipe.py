@@ -14,7 +14,7 @@ from unreel.core.errors import (
 )
 from unreel.engine.place import Place
 from unreel.evaluate.recipe import EvalRecipe, check_recipe
-from unreel.recipes.reading import check_sections
+from unreel.recipes.check import check_sections
 from unreel.recipes.section import Section, Text
 
 RECIPE_FILE: Final = "recipe.json"

@@ -15,7 +15,7 @@ from unreel.core.failure import Failure, FailureReason, damaged_row, stored_fail
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.engine.access import Access, file_mark, local_copy, object_marks
-from unreel.engine.reading import ReadingStage
+from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""
 
 
-class SurveyStage(ReadingStage):
+class SurveyStage(MediaStage):
     """Adds a clip's id and facts to its row."""
 
     def __init__(self, access: Access, *, in_flight: int = 2) -> None:

@@ -162,11 +162,11 @@ def _offers_both(words: Sequence[re.Match[str]]) -> bool:
 
 def _claim(words: Iterable[re.Match[str]]) -> Label | None:
     """What a clause claims with these words of it."""
-    said = {label for word in words if (label := _said(word)) is not None}
+    said = {label for word in words if (label := _label_of(word)) is not None}
     return said.pop() if len(said) == 1 else None
 
 
-def _said(word: re.Match[str]) -> Label | None:
+def _label_of(word: re.Match[str]) -> Label | None:
     before = _before(word)
     after = word.string[word.end() : word.end() + _REACH]
     if _REPORTS.search(before):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from unreel.core.facts import VideoFacts
 from unreel.core.verdict import Verdict
 from unreel.protocols.protocol import Mode, Protocol, Reading
 from unreel.protocols.space import declare_space
@@ -15,15 +14,16 @@ def read_text(
     prompt: str,
     mode: Mode,
     box_space: str | None,
-    video: VideoFacts,
+    size: tuple[int, int],
 ) -> Verdict:
-    """What `text` says as an answer to the prompt variant `prompt` about a clip with that `video`.
+    """What `text` says as an answer to the prompt variant `prompt`; `size` is that of the frames.
 
     Raises:
         InvalidSettingError: `box_space` is no space that anybody declares.
     """
     space = None
     if box_space is not None:
-        space = declare_space(box_space, width=video.width, height=video.height)
+        width, height = size
+        space = declare_space(box_space, width=width, height=height)
     verdict: Verdict = instrument.parse(text, Reading(mode=mode, prompt=prompt, space=space))
     return verdict

@@ -67,7 +67,7 @@ class Asked:
             prompt=self.question.condition.prompt,
             mode=mode,
             box_space=self.box_space,
-            video=self.exhibits[0].clip.facts.video,
+            size=self.exhibits[0].clip.size,
         )
 
 

@@ -138,7 +138,7 @@ class _Table:
         winners = [sides[points] for points in self.points.tolist()]
         xs, ys = self.first.tolist(), self.second.tolist()
 
-        def one(weights: Array) -> Array:
+        def fit_once(weights: Array) -> Array:
             undefined = np.full(len(self.names), np.nan)
             if self.groups(weights, connection="strong")[0] > 1:
                 return undefined
@@ -151,7 +151,7 @@ class _Table:
             centred: Array = strengths - strengths.mean()
             return centred
 
-        return lambda weights: np.stack([one(line) for line in weights])
+        return lambda weights: np.stack([fit_once(line) for line in weights])
 
 
 def _measure(

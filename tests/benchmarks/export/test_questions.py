@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths, reading_of
+from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths
 from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.export.scoring import read_reply
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.clip import Generated
 from unreel.core.errors import UnknownNameError
@@ -80,9 +81,9 @@ def test_size_and_duration_are_the_declared_ones_or_else_the_files(
     assert read_truths(TRACE, real)[0].duration_us == 1_000_000
     assert (declared.width, declared.height) == (960, 640)
     assert read_truths(TRACE, declared)[0].duration_us == 2_000_000
-    space = reading_of(TRACE, declared).space
-    assert space is not None
-    assert (space.name, space.width, space.height) == ("pixel", 960, 640)
+    said = "FAKE <coordinates>[96, 64, 480, 320]</coordinates>"
+    box = read_reply(TRACE, declared, said).box
+    assert (box.x0, box.y0, box.x1, box.y1) == (0.1, 0.1, 0.5, 0.5)
 
 
 def test_what_cannot_be_asked_is_refused_with_its_reason(

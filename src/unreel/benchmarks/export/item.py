@@ -19,7 +19,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
 from unreel.core.writing import Folder
-from unreel.protocols.protocol import Mode, Protocol, Reading, protocol
+from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
 
 RECIPE_FILE: Final = "unreel.json"
@@ -110,14 +110,6 @@ def item_of(row: Mapping[str, Any]) -> Item:
         width=int(row["width"]),
         height=int(row["height"]),
     )
-
-
-def reading_of(recipe: ExportRecipe, item: Item) -> Reading:
-    """How an answer to `item` is to be read."""
-    space = None
-    if recipe.box_space is not None and item.width:
-        space = declare_space(recipe.box_space, width=item.width, height=item.height)
-    return Reading(mode=recipe.mode, prompt=recipe.prompt, space=space)
 
 
 def read_truths(recipe: ExportRecipe, item: Item) -> tuple[Any, ...]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths, reading_of
+from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.reading import read_text
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
 """How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""
@@ -21,7 +22,14 @@ def read_reply(recipe: ExportRecipe, item: Item, text: str) -> Any:
         return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
     if text.lstrip().startswith(NO_REPLIES):
         return Failure(FailureReason.SERVER_ERROR, text.strip()[:200])
-    return recipe.instrument.parse(text, reading_of(recipe, item))
+    return read_text(
+        text,
+        recipe.instrument,
+        prompt=recipe.prompt,
+        mode=recipe.mode,
+        box_space=recipe.box_space if item.width else None,
+        size=(item.width, item.height),
+    )
 
 
 def score_replies(recipe: ExportRecipe, replies: Iterable[tuple[Item, str | Failure]]) -> Scorecard:

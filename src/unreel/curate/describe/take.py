@@ -17,7 +17,7 @@ from unreel.curate.piece import FACTS, Piece, sift
 from unreel.curate.state import State, Work
 from unreel.curate.step import StepName, to_json
 from unreel.engine.access import Access, local_copy
-from unreel.engine.reading import ReadingStage
+from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import Opener
@@ -65,10 +65,10 @@ def _described(piece: Piece, story: Story) -> Piece:
     return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: story})
 
 
-class DescribeStage(ReadingStage):
+class DescribeStage(MediaStage):
     """Tells the story of each clip from eight frames, and measures how diverse it is."""
 
-    opened = ReadingStage.opened | {"_desk", "_teller"}
+    opened = MediaStage.opened | {"_desk", "_teller"}
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)

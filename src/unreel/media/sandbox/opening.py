@@ -35,7 +35,7 @@ def open_regular(path: Path) -> int | Failure:
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
         raise_refusal(error)
-        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_said(error)}")
+        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_words(error)}")
     wrong = _wrong_kind(os.fstat(descriptor).st_mode)
     if wrong is not None:
         os.close(descriptor)
@@ -50,5 +50,5 @@ def _wrong_kind(mode: int) -> Failure | None:
     return Failure(FailureReason.NOT_A_FILE, f"it is {kind}")
 
 
-def _said(error: OSError | ValueError) -> str:
+def _words(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -32,7 +32,7 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     Pairs that share their real clip are drawn together for every interval.
     """
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
-    valid = [row for row in rows if _said(row)]
+    valid = [row for row in rows if _chosen(row)]
     n_valid, n_answered = len(valid), len(answers)
     return Scorecard(
         instrument=INSTRUMENT,
@@ -69,15 +69,15 @@ def _metrics(valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int) -
 
 
 def _pooled(rows: Sequence[PreferenceRow]) -> Part:
-    return Part("pairs", 1, [float(_said(row) is row.truth) for row in rows])
+    return Part("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
 
 
 def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> Part:
-    right = [float(_said(row) is real) if row.truth is real else None for row in rows]
+    right = [float(_chosen(row) is real) if row.truth is real else None for row in rows]
     return Part(f"pairs with the real clip {real.value}", factor, right)
 
 
-def _said(row: PreferenceRow) -> Position | None:
+def _chosen(row: PreferenceRow) -> Position | None:
     if isinstance(row.outcome, Failure) or isinstance(row.outcome.real, Unparsed):
         return None
     return row.outcome.real

@@ -8,7 +8,7 @@ from unreel.engine.stage import Resources, Stage
 from unreel.media.access import media_reader
 
 
-class ReadingStage(Stage):
+class MediaStage(Stage):
     """A stage with a media reader from `setup` to `close`; it travels to workers without it."""
 
     opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})

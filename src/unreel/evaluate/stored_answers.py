@@ -31,7 +31,10 @@ def planned_with_answers(
     # What has no truth is left out here; `evaluate` tells of it.
     plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
     while chunk := list(itertools.islice(plan, _LOOK)):
-        keys = [one.question.key(reviewer) if isinstance(one, Planned) else "" for one in chunk]
+        keys = [
+            planned.question.key(reviewer) if isinstance(planned, Planned) else ""
+            for planned in chunk
+        ]
         stored = {row["key"]: row for row in run.answers.get([key for key in keys if key])}
         for planned, key in zip(chunk, keys, strict=True):
             yield planned, stored.get(key)
@@ -54,7 +57,7 @@ def read_answer(
             prompt=question.condition.prompt,
             mode=mode,
             box_space=_space(answer) if instrument.needs_box_space else None,
-            video=planned.clips[0].facts.video,
+            size=planned.clips[0].size,
         )
     except (UnreelError, LookupError) as error:
         return damaged_row(f"its notes name no space of boxes ({error})")
