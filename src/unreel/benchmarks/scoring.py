@@ -1,6 +1,7 @@
 """Joined answers as the rows that the scorers of `protocols` take."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
@@ -8,7 +9,6 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.verdict import Verdict
 from unreel.protocols.protocol import Mode, Protocol, Row, protocol_names
 from unreel.protocols.reading import read_text
 from unreel.protocols.space import declare_space
@@ -63,13 +63,8 @@ def build_rows(
         except InvalidValueError as error:
             without_truth.append(Rejected(entry.name, str(error)))
             continue
-        said: Verdict | Failure
-        if isinstance(outcome, Failure):
-            said = outcome
-        else:
-            said = read_text(
-                outcome.text, protocol, prompt=prompt, mode=mode, box_space=space, size=size
-            )
+        read = partial(read_text, prompt=prompt, mode=mode, box_space=space, size=size)
+        said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         subject = digest_id("entry", entry.name)  # the file itself need not be here
         rows.extend(Row(subject=subject, truth=truth, outcome=said) for truth in known)
     return Scorable(
