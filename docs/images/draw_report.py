@@ -9,7 +9,8 @@ import random
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal
@@ -24,14 +25,15 @@ from unreel.core.trace import Trace
 from unreel.engine.access import Access
 from unreel.engine.place import Place
 from unreel.evaluate.job import Run, evaluate
+from unreel.evaluate.judge import judge_all
 from unreel.evaluate.recipe import check_recipe
 from unreel.evaluate.scoring import score_run
-from unreel.evaluate.texts import ExplanationJudges
+from unreel.evaluate.texts import ExplanationJudges, kept_rulings
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
-from unreel.report.entrants import RULINGS
 from unreel.report.site import write_report
-from unreel.reviewers.endpoint.budget import Spending
+from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
+from unreel.reviewers.opening import lend
 
 HERE: Final = Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 480, 270, 84
@@ -117,25 +119,17 @@ def accuse(fault: Trace | None, skill: float, dice: random.Random) -> str:
     )
 
 
-@dataclass(frozen=True)
 class Judge:
     """Gives 0 to the excuse that fits everything, and 1 else."""
 
-    name: str = endpoint_name(JUDGE, Manner())
+    name = endpoint_name(JUDGE, Manner())
+    wants: frozenset[Material] = frozenset()
 
-    @property
-    def spending(self) -> Spending:
-        return Spending(
-            n_questions=0,
-            n_requests=0,
-            input_tokens=0,
-            output_tokens=0,
-            cost_usd=None,
-            n_uncounted=0,
-        )
+    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
 
-    async def ask_text(self, prompt: str, *, key: str) -> Reply:  # noqa: ARG002  the port's signature
-        return Reply(text="0" if EXCUSE in prompt else "1")
+    async def answer(self, sheet: Sheet) -> Reply:
+        return Reply(text="0" if EXCUSE in sheet.prompt else "1")
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -160,7 +154,8 @@ def start(root: Path, bench: Path, *, name: str, **settings: Any) -> Run:
     access = Access(settings=read_settings())
     run = Run(place=Place(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
-    score_run(run, score_texts=ExplanationJudges([Judge], folder / RULINGS, 0))
+    judge = partial(judge_all, opener=lend(Judge()), kept=kept_rulings(run))
+    score_run(run, score_texts=ExplanationJudges([judge], 0))
     return run
 
 

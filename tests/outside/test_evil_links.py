@@ -1,5 +1,6 @@
 """Links that lie where files are written: what they lead to stays as it is."""
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,11 +8,18 @@ from types import SimpleNamespace
 
 import pytest
 
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
-from unreel.evaluate.judge import Explained, judge_all
+from unreel.engine.place import Place
+from unreel.engine.table import Table
+from unreel.evaluate.judge import Explained, Judging, judge_all
+from unreel.evaluate.rulings import KeptRulings
+from unreel.evaluate.tables import RULINGS
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.reviewers.endpoint.budget import Spending
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.opening import lend
 
 EVAL = ("eval", "{bench}", "--protocol", "reality", "--model", "always-real", "--trusted")
 CURATE = ("curate", "run", "recipe.toml", "--trusted", "--out", "set")
@@ -247,34 +255,60 @@ def test_only_what_a_freeze_wrote_is_taken_away_by_the_next(scene, world, call) 
 
 class _Judge:
     name = "judge"
-    ledger = Spending(
-        n_questions=0, n_requests=0, input_tokens=0, output_tokens=0, cost_usd=None, n_uncounted=0
-    )
+    wants: frozenset[Material] = frozenset()
 
-    async def ask_text(self, prompt: str, *, key: str) -> Reply:
-        return Reply(text="Score: 1")
+    def box_space(self, exhibit: Exhibit) -> str:
+        return "unit"
+
+    async def answer(self, sheet: Sheet) -> Reply:
+        return Reply(text="1")
 
     async def close(self) -> None: ...
 
 
-@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "hard"])
-def test_rulings_are_not_kept_through_a_link(kind: str, world) -> None:
-    cache, letter = world.work / "judge.jsonl", world.work / "letter.txt"
-    letter.write_text("mine")
+def _judge(run: Path) -> Judging:
+    kept = KeptRulings(table=Table(Place(str(run / "rulings.lance")), RULINGS), ledgers=run)
+    pair = Explained(clip="c", truth="a hand", predicted="a hand")
+    return judge_all([pair], lend(_Judge()), kept=kept)
+
+
+def _put_in_the_way(path: Path, kind: str, world) -> None:
     match kind:
         case "link":
-            cache.symlink_to(world.victim / "letter.txt")
+            path.symlink_to(world.victim / "letter.txt")
         case "dangling":
-            cache.symlink_to(world.victim / "new")
+            path.symlink_to(world.victim / "new")
         case "pipe":
-            os.mkfifo(cache)
+            os.mkfifo(path)
         case _:
-            cache.hardlink_to(letter)
-    pair = Explained(clip="c", truth="a hand", predicted="a hand")
+            (path.parent / "letter.txt").write_text("mine")
+            path.hardlink_to(path.parent / "letter.txt")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
+def test_rulings_of_an_earlier_release_are_not_read_through_a_link(kind: str, world) -> None:
+    _put_in_the_way(world.work / "judge.jsonl", kind, world)
     with pytest.raises(UnreelError, match=r"judge\.jsonl"):
-        judge_all([pair], _Judge, cache=cache)
+        _judge(world.work)
     world.unharmed()
-    assert letter.read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "hard"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("judge.jsonl", "rulings.lance", "rulings.lance.lock"),
+        "rulings.ledger",
+        "rulings.ledger.new",
+    ],
+)
+def test_rulings_are_not_kept_through_a_link(name: str, kind: str, world) -> None:
+    _put_in_the_way(world.work / name, kind, world)
+    with contextlib.suppress(UnreelError):
+        _judge(world.work)
+    world.unharmed()
+    if kind == "hard":
+        assert (world.work / "letter.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("words", [(*EVAL, "--out", "fresh"), CURATE, ROWS, REVIEW])

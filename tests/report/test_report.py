@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
+from unreel.evaluate.judge import judge_all
 from unreel.evaluate.scoring import score_run
-from unreel.evaluate.texts import ExplanationJudges
+from unreel.evaluate.texts import ExplanationJudges, kept_rulings
 from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG
-from unreel.report.entrants import RULINGS, read_run
+from unreel.report.entrants import read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
+from unreel.reviewers.opening import lend
 
 ENTRIES = [
     entry("film", group="g0", score=5),
@@ -148,20 +151,24 @@ def test_kept_rulings_score_explanations_and_nobody_is_asked(bench: Path, tmp_pa
     model = "compatible/judge@http://127.0.0.1:9/v1"
 
     class Judge(EndpointReviewer):
-        async def ask_text(self, prompt: str, *, key: str) -> Any:
+        async def answer(self, sheet: Any) -> Any:
             from unreel.core.answer import Reply
 
             return Reply(text="0.5")
 
-    judges = ExplanationJudges([lambda: Judge(model, api_key=None)], run.ledgers / RULINGS, 0)
-    score_run(run, score_texts=judges)
-    before = (run.ledgers / RULINGS).read_bytes()
+    judge = partial(judge_all, opener=lend(Judge(model)), kept=kept_rulings(run))
+    score_run(run, score_texts=ExplanationJudges([judge], 0))
+    before = files_of(run.place.path)
     (judged,) = read_run(run, judge=model)
     (bare,) = read_run(run)
     assert isinstance(judged.card["explanation"], Estimate)
     assert judged.card["explanation"].value == 50
     assert not isinstance(bare.card["explanation"], Estimate)
-    assert (run.ledgers / RULINGS).read_bytes() == before
+    assert files_of(run.place.path) == before
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_report_needs_a_run(tmp_path: Path) -> None:

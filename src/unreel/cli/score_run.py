@@ -26,8 +26,8 @@ def score_kept(named: str, parser: Mode, *, judges: Sequence[str], sts: bool, as
     told: dict[str, Any] = {}
     if judges:
         tell_contacts(judges, settings)
-        builders = [build_judge(model, key_hosts=settings.key_hosts) for model in judges]
-        by_judge = ExplanationJudges(builders, run.ledgers / "judge.jsonl", run.recipe.seed)
+        asked = [build_judge(model, run, key_hosts=settings.key_hosts) for model in judges]
+        by_judge = ExplanationJudges(asked, run.recipe.seed)
         scores = score_run(run, mode=parser, score_texts=by_judge)
         told["judges"] = [_account(judging) for judging in by_judge.judgings]
         told["agreements"] = by_judge.agreements

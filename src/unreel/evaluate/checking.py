@@ -13,11 +13,11 @@ from unreel.engine.lock import Holder, find_holder
 from unreel.engine.place import Place
 from unreel.engine.start_log import SIGNS
 from unreel.engine.table import Table
-from unreel.evaluate.faults import answer_fault, clip_fault
+from unreel.evaluate.faults import answer_fault, clip_fault, ruling_fault
+from unreel.evaluate.rulings import EARLIER_FILE
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
-from unreel.evaluate.tables import ANSWERS, CLIPS
+from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 
-RULINGS: Final = "judge.jsonl"
 TAKE_AGAIN: Final = "Move its damaged tables away and start the same `unreel curate` again: it takes those steps anew"
 _STEPS: Final = "steps/"
 _ANSWERS: Final = "answers.lance"
@@ -72,7 +72,7 @@ class TableCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheck:
-    """A file of lines beside the tables: starts and finishes, or a judge's rulings."""
+    """A file of lines beside the tables: starts and finishes, or rulings of an earlier release."""
 
     name: str
     n_lines: int
@@ -221,7 +221,7 @@ def _is_there(place: Place) -> bool:
 
 def find_ledgers(folder: Path) -> list[Path]:
     """The files of lines in the folder of a run's ledgers."""
-    return [*sorted(folder.glob("*.ledger")), *folder.glob(RULINGS)]
+    return [*sorted(folder.glob("*.ledger")), *folder.glob(EARLIER_FILE)]
 
 
 def check_ledger(file: Path) -> LedgerCheck:
@@ -231,7 +231,7 @@ def check_ledger(file: Path) -> LedgerCheck:
         with file.open("rb") as lines:
             for line in lines:
                 n_lines += 1
-                n_torn += not _is_line(line, rulings=file.name == RULINGS)
+                n_torn += not _is_line(line, rulings=file.name == EARLIER_FILE)
     except OSError as error:
         return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
     return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
@@ -248,4 +248,5 @@ def _is_line(line: bytes, *, rulings: bool) -> bool:
 _RULES: Final[Mapping[str, TableRule]] = {
     _ANSWERS: TableRule(ANSWERS, answer_fault),
     "clips.lance": TableRule(CLIPS, clip_fault),
+    "rulings.lance": TableRule(RULINGS, ruling_fault),
 }

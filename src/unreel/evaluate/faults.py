@@ -1,8 +1,13 @@
 """What can be wrong with a stored row although every byte of it can be read."""
 
+from typing import Final
+
 from unreel.core.question import Instrument, question_key
 from unreel.engine.examine import WRONG_CLIP, WRONG_KEY, is_hash
 from unreel.engine.stage import Row, has_failed
+from unreel.evaluate.rulings import read_row
+
+WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 
 def answer_fault(row: Row) -> str | None:
@@ -23,3 +28,10 @@ def clip_fault(row: Row) -> str | None:
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if has_failed(row) or is_hash(row["clip"] or "") else WRONG_CLIP
+
+
+def ruling_fault(row: Row) -> str | None:
+    """What is wrong with a stored ruling: its key is a hash of texts that are not stored."""
+    if not is_hash(row["key"]):
+        return WRONG_KEY
+    return None if has_failed(row) or read_row(row).is_settled else WRONG_RULING

@@ -32,7 +32,7 @@ from unreel.evaluate.fitting import Learnable, describe_reviewer
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
-from unreel.evaluate.tables import ANSWERS, CLIPS
+from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import lend
 
@@ -63,6 +63,11 @@ class Run:
     def clips(self) -> Table:
         """The table of clips."""
         return Table(self.place / "clips.lance", CLIPS)
+
+    @property
+    def rulings(self) -> Table:
+        """The table of what judges made of its explanations."""
+        return Table(self.place / "rulings.lance", RULINGS)
 
     @property
     def scope(self) -> Scope:

@@ -1,24 +1,26 @@
 """The judge of explanations: 0, 0.5 or 1 from a pinned model, each pair of texts asked once."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
-from pydantic import TypeAdapter, ValidationError
-
-from unreel.core.answer import Reply, Usage
-from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
+from unreel.core.answer import Usage
+from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
+from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
-from unreel.core.writing import Folder
+from unreel.engine.committer import CommitPace
+from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.evaluate.rulings import KeptRulings, Ruling, add_usages, columns_of, usage_columns
 from unreel.protocols.text import after_thinking
 from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
-from unreel.reviewers.endpoint.budget import Spending
+from unreel.reviewers.contract import Sheet
+from unreel.reviewers.endpoint.budget import Budget, Spending
+from unreel.reviewers.opening import Opener
 from unreel.stats.agreement import cohen_kappa
 
 TRIES: Final = 3
@@ -26,9 +28,12 @@ TRIES: Final = 3
 PROMPT_VERSION: Final = digest(judge_prompt("", ""))[:16]
 """Changes with every word of the judge's prompt and its examples."""
 NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
-_SCORES: Final = (0.0, 0.5, 1.0)
-_IN_FLIGHT: Final = 1024
-"""Pairs under way at once; the judge's own pace decides how many of them are sent."""
+IN_FLIGHT: Final = 16
+"""Pairs that are with a judge at once, unless told otherwise."""
+_INSTRUMENT: Final = Instrument("judge", 1)
+_NOT_KEPT: Final = Ruling(
+    score=None, why=FailureReason.NOT_RECORDED.value, detail="no ruling is kept"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +43,6 @@ class Explained:
     clip: str
     truth: str
     predicted: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
-    """What a judge makes of two texts: a score, or the reason why there is none."""
-
-    score: float | None
-    """0, 0.5 or 1; `None` is unscored, which is never 0."""
-    why: str = ""
-    """Empty beside a score; else a word that can be counted."""
-    detail: str = ""
-    usage: Usage | None = None
-    """Tokens of the replies behind it, as far as the server told them."""
-
-    def __post_init__(self) -> None:
-        if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
-            msg = f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
-            raise InvalidValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +71,8 @@ class Judging:
 
     judge: str
     judged: tuple[Judged, ...]
-    spent: Spending
-    """What this call alone asked and spent."""
+    spent: Spending | None
+    """What this call alone asked and spent; `None`: the judge keeps no account."""
     tokens: Usage | None
     """Behind all rulings, those of earlier calls too, each pair of texts once; `None`: none told."""
 
@@ -110,45 +97,99 @@ class Agreement:
     """All explanations, scored or not."""
 
 
-class Judge(Protocol):
-    """Answers texts, many at a time within one event loop."""
-
-    @property
-    def name(self) -> str:
-        """Stable identity: the same name means the same weights and decoding."""
-        ...
+@runtime_checkable
+class Accountable(Protocol):
+    """A reviewer that keeps account of what it asks."""
 
     @property
     def spending(self) -> Spending:
         """Requests, tokens and money so far."""
         ...
 
-    async def ask_text(self, prompt: str, *, key: str) -> Reply | Failure:
-        """The reply to `prompt`, or why there is none; `key` is the idempotency key."""
-        ...
+
+class JudgeStage(Stage):
+    """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most.
+
+    A row that brings a ruling of an earlier release passes with it.
+    """
+
+    def __init__(self, opener: Opener, *, in_flight: int) -> None:
+        self.resources = Resources(in_flight=in_flight)
+        self.spent: Spending | None = Budget(price=opener.price).spending()
+        """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
+        self._opener = opener
+
+    def setup(self) -> None:
+        self._judge = self._opener.open().reviewer
+
+    async def __call__(self, row: Row) -> Row:
+        earlier: Row | None = row["_earlier"]
+        if earlier is not None:
+            return row | earlier
+        usages: list[Usage | None] = []
+        said = ""
+        for attempt in range(TRIES):
+            outcome = await self._judge.answer(_sheet(row, attempt))
+            if isinstance(outcome, Failure):
+                return failed(row | usage_columns(add_usages(usages)), outcome)
+            usages.append(outcome.usage)
+            score = parse_judge(after_thinking(outcome.text))
+            if not isinstance(score, Unparsed):
+                return row | columns_of(Ruling(score=score, usage=add_usages(usages)))
+            said = score.found
+        detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {said!r}"
+        unread = Ruling(score=None, why=UNREADABLE, detail=detail, usage=add_usages(usages))
+        return row | columns_of(unread)
 
     async def close(self) -> None:
-        """Let go of connections; harmless when called twice."""
-        ...
+        judge: object = self._judge
+        self.spent = judge.spending if isinstance(judge, Accountable) else None
+        await self._judge.close()
 
 
 def judge_all(
     explained: Sequence[Explained],
-    build: Callable[[], Judge],
+    opener: Opener,
     *,
-    cache: Path,
-    retry_unscored: bool = False,
+    kept: KeptRulings,
+    in_flight: int = IN_FLIGHT,
+    pace: CommitPace | None = None,
 ) -> Judging:
-    """Rulings on all of `explained`, in order; what `cache` holds is not asked again.
+    """Rulings on all of `explained`, in order; what is `kept` is not asked again.
 
-    An answer other than 0, 0.5 and 1 is asked for again, `TRIES` times in all, then stays unscored,
-    and is asked again in a later call only with `retry_unscored`. A failed request leaves its pair
-    unscored with its cause and is not kept, so that a later call asks again. A missing text is not
-    asked about.
+    An answer other than 0, 0.5 and 1 is asked for again, `TRIES` times in all, then the pair stays
+    unscored for good. A failed request leaves its pair unscored with its cause, and the next call
+    asks again. A missing text is not asked about. Rulings of an earlier release go to the table.
 
-    `build` makes the judge inside the event loop; it is closed here. Call from outside of any loop.
+    Raises:
+        UnreadableSourceError: Somebody else has explanations of this run judged now, or what is kept
+            is damaged.
     """
-    return asyncio.run(_judge_all(explained, build, cache, retry_unscored=retry_unscored))
+    pairs = _askable(explained, opener.name)
+    settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
+    due = {key: pair for key, pair in pairs.items() if key not in settled}
+    earlier = kept.earlier(due)
+    stage = JudgeStage(opener, in_flight=in_flight)
+    if due:
+        run(
+            (_question(key, pair, opener.name, earlier.get(key)) for key, pair in due.items()),
+            [stage],
+            table=kept.table,
+            ledger=kept.ledger(),
+            retry_failed=ALL_FAILURES,
+            pace=pace,
+        )
+    rulings = kept.stored(pairs)
+    return _judging(
+        opener.name, explained, rulings, cached=settled | earlier.keys(), spent=stage.spent
+    )
+
+
+def read_rulings(explained: Sequence[Explained], judge: str, *, kept: KeptRulings) -> Judging:
+    """The rulings on `explained` that are `kept` of `judge`, in order; nobody is asked."""
+    rulings = kept.read(_askable(explained, judge))
+    spent = Budget().spending()
+    return _judging(judge, explained, rulings, cached=rulings.keys(), spent=spent)
 
 
 def agreement(first: Judging, second: Judging, *, seed: int) -> Agreement:
@@ -174,75 +215,51 @@ def agreement(first: Judging, second: Judging, *, seed: int) -> Agreement:
     return Agreement(kappa=kappa, n_both=len(both), n=len(first.judged))
 
 
-async def _judge_all(
-    explained: Sequence[Explained],
-    build: Callable[[], Judge],
-    cache: Path,
-    *,
-    retry_unscored: bool,
-) -> Judging:
-    judge = build()
-    try:
-        pairs = {_key(judge.name, pair): pair for pair in explained if not _unasked(pair)}
-        kept = {key: ruling for key, ruling in _read_cache(cache) if key in pairs}
-        if retry_unscored:
-            kept = {key: ruling for key, ruling in kept.items() if ruling.score is not None}
-        missing = {key: pair for key, pair in pairs.items() if key not in kept}
-        asked = await _ask_all(judge, missing, cache) if missing else {}
-    finally:
-        await judge.close()
-    rulings = kept | asked
-    return Judging(
-        judge=judge.name,
-        judged=tuple(_judged(pair, _key(judge.name, pair), rulings, kept) for pair in explained),
-        spent=judge.spending,
-        tokens=_add(ruling.usage for ruling in rulings.values()),
+def _askable(explained: Sequence[Explained], judge: str) -> dict[str, Explained]:
+    return {_key(judge, pair): pair for pair in explained if not _unasked(pair)}
+
+
+def _question(key: str, pair: Explained, judge: str, earlier: Ruling | None) -> Row:
+    return {
+        "key": key,
+        "judge": judge,
+        "_prompt": judge_prompt(pair.truth, pair.predicted),
+        "_earlier": None if earlier is None else columns_of(earlier),
+    }
+
+
+def _sheet(row: Row, attempt: int) -> Sheet:
+    return Sheet(
+        # A key of its own, or the server may repeat the answer that could not be read.
+        key=digest(row["key"], str(attempt)),
+        instrument=_INSTRUMENT,
+        prompt=row["_prompt"],
+        exhibits=(),
+        condition=Condition(),
     )
 
 
-async def _ask_all(judge: Judge, pairs: Mapping[str, Explained], cache: Path) -> dict[str, Ruling]:
-    waiting = iter(pairs.items())
-    rulings: dict[str, Ruling] = {}
-    with _open_cache(cache) as file:
-
-        async def work() -> None:
-            for key, pair in waiting:
-                rulings[key], keep = await _ask(judge, pair, key)
-                if keep:
-                    _append(file, key, rulings[key])
-
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(min(len(pairs), _IN_FLIGHT)):
-                workers.create_task(work())
-    return rulings
-
-
-async def _ask(judge: Judge, pair: Explained, key: str) -> tuple[Ruling, bool]:
-    """The ruling, and whether it is worth keeping: another day may heal a failed request."""
-    prompt = judge_prompt(pair.truth, pair.predicted)
-    usages: list[Usage | None] = []
-    said = ""
-    for attempt in range(TRIES):
-        # A key of its own, or the server may repeat the answer that could not be read.
-        outcome = await judge.ask_text(prompt, key=digest(key, str(attempt)))
-        if isinstance(outcome, Failure):
-            why, detail = outcome.reason.value, outcome.detail
-            return Ruling(score=None, why=why, detail=detail, usage=_add(usages)), False
-        usages.append(outcome.usage)
-        score = parse_judge(after_thinking(outcome.text))
-        if not isinstance(score, Unparsed):
-            return Ruling(score=score, usage=_add(usages)), True
-        said = score.found
-    detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {said!r}"
-    return Ruling(score=None, why=UNREADABLE, detail=detail, usage=_add(usages)), True
+def _judging(
+    judge: str,
+    explained: Sequence[Explained],
+    rulings: Mapping[str, Ruling],
+    *,
+    cached: Set[str],
+    spent: Spending | None,
+) -> Judging:
+    return Judging(
+        judge=judge,
+        judged=tuple(_judged(pair, _key(judge, pair), rulings, cached) for pair in explained),
+        spent=spent,
+        tokens=add_usages(ruling.usage for ruling in rulings.values()),
+    )
 
 
-def _judged(
-    pair: Explained, key: str, rulings: Mapping[str, Ruling], kept: Mapping[str, Ruling]
-) -> Judged:
+def _judged(pair: Explained, key: str, rulings: Mapping[str, Ruling], cached: Set[str]) -> Judged:
     why = _unasked(pair)
-    ruling = Ruling(score=None, why=why) if why else rulings[key]
-    return Judged(clip=pair.clip, ruling=ruling, cached=not why and key in kept)
+    if why:
+        return Judged(clip=pair.clip, ruling=Ruling(score=None, why=why))
+    return Judged(clip=pair.clip, ruling=rulings.get(key, _NOT_KEPT), cached=key in cached)
 
 
 def _unasked(pair: Explained) -> str:
@@ -255,60 +272,3 @@ def _unasked(pair: Explained) -> str:
 def _key(judge: str, pair: Explained) -> str:
     texts = as_shown(pair.truth), as_shown(pair.predicted)
     return digest("judge", judge, PROMPT_VERSION, *texts)
-
-
-def _add(usages: Iterable[Usage | None]) -> Usage | None:
-    told = [usage for usage in usages if usage is not None]
-    if not told:
-        return None
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in told),
-        output_tokens=sum(usage.output_tokens for usage in told),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """One line of the cache. It holds neither text but what a judge said instead of a score."""
-
-    key: str
-    ruling: Ruling
-
-
-_LINE: Final = TypeAdapter(_Line)
-
-
-def _read_cache(path: Path) -> Iterator[tuple[str, Ruling]]:
-    """All whole lines, the latest of a key last; a line that a kill cut short was never answered."""
-    try:
-        with Folder(path.parent).read(path.name) as file:
-            for line in file:
-                try:
-                    read = _LINE.validate_json(line)
-                except ValidationError:
-                    continue
-                yield read.key, read.ruling
-    except FileNotFoundError:
-        return
-    except (OSError, UnsafeTargetError) as error:
-        raise _unusable(path, error) from error
-
-
-def _open_cache(path: Path) -> IO[bytes]:
-    try:
-        file = Folder(path.parent).append(path.name)
-    except (OSError, UnsafeTargetError) as error:
-        raise _unusable(path, error) from error
-    file.write(b"\n")  # a kill may have cut the last line: the next one must not be glued to it
-    return file
-
-
-def _append(file: IO[bytes], key: str, ruling: Ruling) -> None:
-    """One line in one `write`: it outlives kill -9 of this process from here on."""
-    file.write(_LINE.dump_json(_Line(key=key, ruling=ruling)) + b"\n")
-    file.flush()
-
-
-def _unusable(path: Path, error: Exception) -> UnreadableSourceError:
-    remedy = "Name a file that you may read and write, or one that is not there yet"
-    return UnreadableSourceError(str(path), f"no cache of rulings ({error})", remedy)

@@ -1,4 +1,4 @@
-"""The tables of a run: what was found at each file, and what was answered to each question."""
+"""The tables of a run: what was found at each file, answered to each question, and made of it."""
 
 from typing import Final
 
@@ -39,4 +39,22 @@ CLIPS: Final = TableSchema(
 
 A file's key changes with its bytes. An object's key is its address, and `mark` tells its bytes: a row
 with another mark replaces it, so that a run can be scored without its store.
+"""
+
+RULINGS: Final = TableSchema(
+    name="rulings",
+    version=1,
+    columns={
+        "judge": "string",
+        "score": "float64",
+        "why": "string",
+        "detail": "string",
+        "input_tokens": "int64",
+        "output_tokens": "int64",
+    },
+)
+"""One row for two texts before a judge: a score, or in `why` the word for which there is none.
+
+The key follows from the judge, its prompt and both texts, none of which is stored. Tokens are those of
+all replies behind the row.
 """

@@ -3,11 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from unreel.core.verdict import RealismVerdict, TraceVerdict
-from unreel.evaluate.judge import Agreement, Explained, Judge, Judging, agreement, judge_all
+from unreel.evaluate.job import Run
+from unreel.evaluate.judge import (
+    Agreement,
+    Explained,
+    Judging,
+    agreement,
+    judge_all,
+    read_rulings,
+)
+from unreel.evaluate.rulings import KeptRulings
 from unreel.evaluate.scoring import Rows
 from unreel.evaluate.similarity import (
     Encoder,
@@ -16,17 +24,32 @@ from unreel.evaluate.similarity import (
     join_reasons,
 )
 from unreel.protocols.protocol import Row
-from unreel.reviewers.endpoint.keys import Contact, contact
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer
+from unreel.recipes.reading import check_sections
+from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
+from unreel.reviewers.section import ReviewerSection
+
+Judge = Callable[[Sequence[Explained]], Judging]
+"""Gives its rulings on explanations, in order."""
 
 
-def build_judge(model: str, *, key_hosts: str) -> Callable[[], Judge]:
-    """A maker of the judge `provider/name`, with the key that may go to its server."""
-    return partial(_open_judge, model, contact(model, key_hosts=key_hosts))
+def build_judge(model: str, run: Run, *, key_hosts: str) -> Judge:
+    """Asks the judge `provider/name` about what `run` keeps no ruling of, with the key that may go there."""
+    read_address(model)
+    section = check_sections(ReviewerSection, {"model": model})
+    opener = section.opener(key_hosts=key_hosts)
+    kept, in_flight = kept_rulings(run), section.max_connections
+    return partial(judge_all, opener=opener, kept=kept, in_flight=in_flight)
 
 
-def _open_judge(model: str, asked: Contact) -> Judge:
-    return EndpointReviewer(model, api_key=asked.read_key())
+def recall_judge(model: str, run: Run) -> Judge:
+    """Tells what `run` keeps of the judge `provider/name`; nobody is asked."""
+    return partial(read_rulings, judge=endpoint_name(model, Manner()), kept=kept_rulings(run))
+
+
+def kept_rulings(run: Run) -> KeptRulings:
+    """The rulings that are kept with `run`."""
+    return KeptRulings(table=run.rulings, ledgers=run.ledgers)
 
 
 @dataclass(slots=True)
@@ -36,8 +59,7 @@ class ExplanationJudges:
     The first judge scores. A second one is asked the same, only to tell how far they agree.
     """
 
-    judges: Sequence[Callable[[], Judge]]
-    cache: Path
+    judges: Sequence[Judge]
     seed: int
     judgings: list[Judging] = field(default_factory=list)
     agreements: list[Agreement] = field(default_factory=list)
@@ -46,7 +68,7 @@ class ExplanationJudges:
         """The rows with a score for each explanation that the judge could score."""
         asked = [index for index, row in enumerate(rows) if _explained(row)]
         pairs = [_pair(rows[index]) for index in asked]
-        first, *others = (judge_all(pairs, judge, cache=self.cache) for judge in self.judges)
+        first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
         self.agreements.extend(agreement(first, other, seed=self.seed) for other in others)
         scores = dict(zip(asked, (one.score for one in first.judged), strict=True))

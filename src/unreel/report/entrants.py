@@ -1,36 +1,29 @@
 """A run as a page needs it: every question with its truth, its answer and what was read in it."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.core.answer import Reply
 from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Pair
 from unreel.core.question import Condition
-from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import Rows, score_run
 from unreel.evaluate.survey import Survey
-from unreel.evaluate.texts import ExplanationJudges
+from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Protocol, Row
-from unreel.reviewers.endpoint.budget import Spending
-from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
 from unreel.reviewers.roster import REVIEWERS
 
 FLOORS: Final = frozenset(REVIEWERS.names()) - {"endpoint", "recorded"}
 """Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
-RULINGS: Final = "judge.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +98,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
     explanations stay unmeasured.
     """
     read: list[Rows] = []
-    with TemporaryDirectory(prefix="unreel-") as folder:
-        scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge, Path(folder))))
+    scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge)))
     rejected: list[Rejected] = []
     subjects = _subjects(run, rejected)
     stored = _stored(run)
@@ -188,39 +180,10 @@ def _extent(split: str | None, limit: int | None) -> str:
     return ", ".join(parts)
 
 
-def _judges(run: Run, model: str | None, folder: Path) -> ExplanationJudges | None:
-    """Reads rulings that are there; from a copy, because reading them may add a line's end."""
+def _judges(run: Run, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
-    cache = folder / RULINGS
-    with contextlib.suppress(FileNotFoundError), Folder(run.ledgers).read(RULINGS) as kept:
-        Folder(folder).write(RULINGS, kept.read())
-    silent = partial(_SilentJudge, endpoint_name(model, Manner()))
-    return ExplanationJudges([silent], cache, run.recipe.seed)
-
-
-@dataclass(frozen=True, slots=True)
-class _SilentJudge:
-    """A judge known by its earlier rulings: it gives no new ones."""
-
-    name: str
-
-    @property
-    def spending(self) -> Spending:
-        return Spending(
-            n_questions=0,
-            n_requests=0,
-            input_tokens=0,
-            output_tokens=0,
-            cost_usd=None,
-            n_uncounted=0,
-        )
-
-    async def ask_text(self, prompt: str, *, key: str) -> Reply | Failure:  # noqa: ARG002  never sent
-        return Failure(FailureReason.NOT_RECORDED, "no ruling is kept")
-
-    async def close(self) -> None:
-        """Nothing to close."""
+    return ExplanationJudges([recall_judge(model, run)], run.recipe.seed)
 
 
 def notes_of(item: Item) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """A model behind an OpenAI-compatible server as a reviewer."""
 
-import json
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
@@ -130,11 +129,6 @@ class EndpointReviewer:
         if isinstance(body, Failure):
             return body
         return await self._asker.ask(body, key=sheet.key)
-
-    async def ask_text(self, prompt: str, *, key: str) -> Reply | Failure:
-        """The reply to words alone, under the same deadlines and budget."""
-        body = self._fields | {"messages": [{"role": "user", "content": prompt}]}
-        return await self._asker.ask(json.dumps(body).encode(), key=key)
 
     async def close(self) -> None:
         await self._transport.close()

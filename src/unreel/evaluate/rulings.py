@@ -1,0 +1,157 @@
+"""What judges made of explanations, as a run keeps it: a table, and the file of earlier releases.
+
+Neither holds the texts, only what a judge said instead of a score.
+"""
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.core.answer import Usage
+from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
+from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.writing import Folder
+from unreel.engine.run import ALL_FAILURES
+from unreel.engine.stage import Row, has_failed
+from unreel.engine.table import Table
+
+EARLIER_FILE: Final = "judge.jsonl"
+"""Where earlier releases kept rulings, one a line; it is read and never written."""
+_SCORES: Final = (0.0, 0.5, 1.0)
+_LOOK: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What a judge makes of two texts: a score, or the reason why there is none."""
+
+    score: float | None
+    """0, 0.5 or 1; `None` is unscored, which is never 0."""
+    why: str = ""
+    """Empty beside a score; else a word that can be counted."""
+    detail: str = ""
+    usage: Usage | None = None
+    """Tokens of the replies behind it, as far as the server told them."""
+
+    def __post_init__(self) -> None:
+        if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
+            msg = f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
+            raise InvalidValueError(msg)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the judge answered; another day may heal a failed request."""
+        return self.why not in ALL_FAILURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRulings:
+    """The rulings that are kept with a run."""
+
+    table: Table
+    ledgers: Path
+    """The folder of the run's ledgers; the file of earlier releases lies there."""
+
+    def ledger(self) -> Path:
+        """The file of starts and finishes of those who are asked."""
+        return Folder(self.ledgers).make() / "rulings.ledger"
+
+    def stored(self, keys: Collection[str]) -> dict[str, Ruling]:
+        """What the table holds under `keys`."""
+        self.table.check()
+        found: dict[str, Ruling] = {}
+        left = iter(keys)
+        while chunk := list(itertools.islice(left, _LOOK)):
+            found |= {row["key"]: read_row(row) for row in self.table.get(chunk)}
+        return found
+
+    def earlier(self, keys: Collection[str]) -> dict[str, Ruling]:
+        """What an earlier release kept under `keys`: the latest line of each.
+
+        Raises:
+            UnreadableSourceError: A link or something else that is no file lies in its place.
+        """
+        lines = (line for line in self._lines() if line.ruling.is_settled)
+        return {line.key: line.ruling for line in lines if line.key in keys}
+
+    def read(self, keys: Collection[str]) -> dict[str, Ruling]:
+        """All that is kept under `keys`: the table's, and the file's where the table has none."""
+        stored, earlier = self.stored(keys), self.earlier(keys)
+        return stored | earlier | {key: one for key, one in stored.items() if one.is_settled}
+
+    def _lines(self) -> Iterator["_Line"]:
+        """All whole lines; one that a kill cut short was never answered."""
+        try:
+            with Folder(self.ledgers).read(EARLIER_FILE) as file:
+                for line in file:
+                    try:
+                        yield _LINE.validate_json(line)
+                    except ValidationError:
+                        continue
+        except FileNotFoundError:
+            return
+        except (OSError, UnsafeTargetError) as error:
+            source, problem = str(self.ledgers / EARLIER_FILE), f"no file of rulings ({error})"
+            remedy = "Take it away and run again: what only it held is asked again"
+            raise UnreadableSourceError(source, problem, remedy) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    key: str
+    ruling: Ruling
+
+
+_LINE: Final = TypeAdapter(_Line)
+
+
+def columns_of(ruling: Ruling) -> Row:
+    """The columns of the table that hold `ruling`."""
+    return {
+        "score": ruling.score,
+        "why": ruling.why or None,
+        "detail": ruling.detail or None,
+        **usage_columns(ruling.usage),
+    }
+
+
+def usage_columns(usage: Usage | None) -> Row:
+    """The columns that hold the tokens; they are empty where nobody told them."""
+    return {
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+    }
+
+
+def read_row(row: Row) -> Ruling:
+    """The ruling that a stored row is; a failed request and a damaged row are unscored, with a cause."""
+    usage = None
+    if row["input_tokens"] is not None and row["output_tokens"] is not None:
+        usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
+    if has_failed(row):
+        return _unscored(stored_failure(row["failure_reason"], row["failure_detail"]), usage)
+    try:
+        return Ruling(
+            score=row["score"], why=row["why"] or "", detail=row["detail"] or "", usage=usage
+        )
+    except InvalidValueError:
+        return _unscored(damaged_row("neither a score nor a reason why there is none"), usage)
+
+
+def _unscored(failure: Failure, usage: Usage | None) -> Ruling:
+    return Ruling(score=None, why=failure.reason.value, detail=failure.detail, usage=usage)
+
+
+def add_usages(usages: Iterable[Usage | None]) -> Usage | None:
+    """The tokens of all that told theirs; `None` where none did."""
+    told = [usage for usage in usages if usage is not None]
+    if not told:
+        return None
+    return Usage(
+        input_tokens=sum(usage.input_tokens for usage in told),
+        output_tokens=sum(usage.output_tokens for usage in told),
+    )
