@@ -59,7 +59,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
             on_due=meter.expect,
             on_step=meter.step,
         )
-    scores = score_run(run)
+    scores = score_run(run, mode=resolved.reviewer.parser)
     if as_json:
         told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": scores}
         print_json({"run": place.uri, **told})

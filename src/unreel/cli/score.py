@@ -63,8 +63,7 @@ class ScoredAnswers:
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
-    default="strict",
-    show_default=True,
+    show_default="what the run's recipe says, else strict",
     help="Read the form that was asked for, or also its usual variations.",
 )
 @click.option(
@@ -91,7 +90,7 @@ def score(  # noqa: PLR0913  one parameter for each option
     mapping: tuple[str, ...],
     instrument: str | None,
     prompt: str,
-    parser: Mode,
+    parser: Mode | None,
     box_space: str | None,
     split: str | None,
     seed: int,
@@ -122,7 +121,7 @@ def score(  # noqa: PLR0913  one parameter for each option
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
     joined = _in_split(join_answers(opened, Path(answers)), split)
-    scorable = build_rows(joined, chosen, mode=parser, prompt=prompt, space=box_space)
+    scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
     scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
     if as_json:
         print_json(scored)

@@ -16,10 +16,13 @@ from unreel.evaluate.texts import ExplanationJudges, ReasonSimilarity, build_jud
 from unreel.protocols.protocol import Mode
 
 
-def score_kept(named: str, parser: Mode, *, judges: Sequence[str], sts: bool, as_json: bool) -> int:
+def score_kept(
+    named: str, parser: Mode | None, *, judges: Sequence[str], sts: bool, as_json: bool
+) -> int:
     """Print the scorecards of the run in the folder or prefix `named`; the status of the command."""
     settings = read_settings()
     run = open_named_run(named, settings)
+    mode = parser or run.recipe.reviewer.parser
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
@@ -28,15 +31,15 @@ def score_kept(named: str, parser: Mode, *, judges: Sequence[str], sts: bool, as
         tell_contacts(judges, settings)
         asked = [build_judge(model, run, key_hosts=settings.key_hosts) for model in judges]
         by_judge = ExplanationJudges(asked, run.recipe.seed)
-        scores = score_run(run, mode=parser, score_texts=by_judge)
+        scores = score_run(run, mode=mode, score_texts=by_judge)
         told["judges"] = [_account(judging) for judging in by_judge.judgings]
         told["agreements"] = by_judge.agreements
     elif sts:
         by_reason = ReasonSimilarity(MiniLmEncoder())
-        scores = score_run(run, mode=parser, score_texts=by_reason)
+        scores = score_run(run, mode=mode, score_texts=by_reason)
         told["checkpoint"] = by_reason.encoder.name
     else:
-        scores = score_run(run, mode=parser)
+        scores = score_run(run, mode=mode)
     if as_json:
         print_json({"run": named, "scores": scores, **told})
     else:

@@ -24,7 +24,7 @@ from unreel.evaluate.similarity import (
     join_reasons,
 )
 from unreel.protocols.protocol import Row
-from unreel.recipes.reading import check_sections
+from unreel.recipes.check import check_sections
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
 from unreel.reviewers.section import ReviewerSection
