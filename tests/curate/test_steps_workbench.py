@@ -1,6 +1,8 @@
 """The workbench: what it asks again, and what it does not."""
 
+import pickle
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -8,12 +10,21 @@ from pydantic import TypeAdapter
 from unreel.core.clip import ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
-from unreel.curate.step import StepName, Subject
+from unreel.curate.step import StepName, Subject, Workbench
 
 
 @dataclass(frozen=True)
 class Seen:
     seen: bool
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Coloured:
+    colour: Colour
 
 
 @dataclass(frozen=True)
@@ -90,3 +101,31 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     bench.settle(step, members[:2], decide)
     assert len(seen) == 2
     assert seen[1] == [clip for clip in seen[0] if clip != "b" * 64]
+
+
+def test_a_row_that_says_something_else_counts_as_failed(tmp_path, curation) -> None:
+    bench, asked = bench_of(curation), subjects(tmp_path)
+    bench.ask(STEP, asked, Looker(FailureReason.UNDECODABLE, 0))
+    other = StepName(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
+    (found,) = bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0))
+    assert isinstance(found, Failure)
+    assert found.detail == "the stored row is damaged: rank: Field required"
+
+
+def see_red(_reader, _file, _given) -> Coloured:
+    return Coloured(colour=Colour.RED)
+
+
+def test_a_step_travels_to_other_processes_whatever_it_finds(tmp_path, curation) -> None:
+    bench, asked = bench_of(curation), subjects(tmp_path)
+    sent = []
+
+    class Elsewhere(Workbench):
+        def ask_stage(self, step, subjects, stage):
+            sent.append(pickle.loads(pickle.dumps(stage)))
+            return super().ask_stage(step, subjects, sent[-1])
+
+    away = Elsewhere(place=bench.place, access=bench.access, ledgers=bench.ledgers)
+    step = StepName(name="coloured", version=1, finds=TypeAdapter(Coloured))
+    assert away.ask(step, asked, see_red) == [Coloured(colour=Colour.RED)]
+    assert len(sent) == 1

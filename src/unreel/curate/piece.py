@@ -6,19 +6,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, ClipId
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.curate.measures import Fingerprint, MeasuredShot
-from unreel.curate.step import Found, Subject, to_json
+from unreel.curate.step import Found, Subject, as_plain, to_json
 from unreel.media.render import WHOLE, Cut
-
-FACTS: Final = TypeAdapter(ClipFacts)
-CUT: Final = TypeAdapter(Cut)
 
 QUARANTINE: Final = "quarantine.jsonl"
 REJECTED: Final = "rejected"
@@ -67,7 +61,7 @@ class Piece:
     @property
     def id(self) -> str:
         """Identity of the piece: the same bytes and the same cut are the same piece."""
-        return digest("piece", self.clip.id, to_json(CUT.dump_python(self.cut, mode="json")))
+        return digest("piece", self.clip.id, to_json(as_plain(self.cut)))
 
     def subject(self, **given: Any) -> Subject:
         """What a step is asked about the piece's file."""

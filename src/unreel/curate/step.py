@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -70,7 +71,7 @@ class StepName(Generic[Found]):
     name: str
     version: int
     finds: TypeAdapter[Found]
-    """How its table keeps what it finds."""
+    """What it finds, as it is read back from its table."""
     settings: Given = field(default_factory=dict)
 
     def key(self, subject: Subject) -> str:
@@ -83,10 +84,6 @@ class StepName(Generic[Found]):
             subject.clip,
             to_json(subject.given),
         )
-
-    def write(self, found: Found) -> str:
-        """`found` as the table keeps it."""
-        return to_json(self.finds.dump_python(found, mode="json"))
 
     def read(self, row: Row) -> Found | Failure:
         """What a row of the table keeps; a damaged one counts as failed."""
@@ -129,7 +126,7 @@ class Workbench:
         self, step: StepName[Found], subjects: Sequence[Subject], look: Look[Found]
     ) -> list[Found | Failure]:
         """What `look` finds for each subject, in order; what the table holds is not asked again."""
-        return self.ask_stage(step, subjects, ClipStage(step, look, self.access))
+        return self.ask_stage(step, subjects, ClipStage(look, self.access))
 
     def ask_stage(
         self, step: StepName[Found], subjects: Sequence[Subject], stage: Stage
@@ -168,7 +165,7 @@ class Workbench:
         if len(decided) < len(rows):
             decided = list(decide([alone[key] for key in ordered]))
             for row, found in zip(rows, decided, strict=True):
-                row["found"] = step.write(found)
+                row["found"] = to_json(as_plain(found))
             self._run(step.name, rows, _Kept(), engine="local")
         findings = dict(zip(ordered, decided, strict=True))
         return [findings[step.key(subject)] for subject in subjects]
@@ -203,9 +200,9 @@ class Workbench:
 class ClipStage(MediaStage):
     """Opens each clip through a media reader and writes down what was found."""
 
-    def __init__(self, step: StepName[Any], look: Look[Any], access: Access) -> None:
+    def __init__(self, look: Look[Any], access: Access) -> None:
         super().__init__(access, in_flight=max(1, os.cpu_count() or 1))
-        self._step, self._look = step, look
+        self._look = look
 
     def __call__(self, row: Row) -> Row:
         with local_copy(row["location"], self._access) as file:
@@ -215,7 +212,7 @@ class ClipStage(MediaStage):
             return failed(row, changed)
         if isinstance(found, Failure):
             return failed(row, found)
-        kept = self._step.finds.dump_python(found, mode="json")
+        kept = as_plain(found)
         return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
 
 
@@ -224,6 +221,17 @@ class _Kept(Stage):
 
     def __call__(self, row: Row) -> Row:
         return row
+
+
+def as_plain(found: object) -> Any:
+    """A finding of a step in the values that JSON has."""
+    kind: Any = type(found)
+    return _codec(kind).dump_python(found, mode="json")
+
+
+@cache
+def _codec(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def to_json(value: object) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from unreel.core.clip import Generated
 from unreel.core.estimate import Estimate
@@ -18,15 +18,13 @@ from unreel.curate.audit.observation import Observation
 from unreel.curate.audit.section import AuditSection
 from unreel.curate.piece import Piece
 from unreel.curate.state import AuditSummary, State, Work
-from unreel.curate.step import Given, StepName, Subject, to_json
+from unreel.curate.step import Given, StepName, Subject, as_plain, to_json
 from unreel.curate.watermark.clip import watermarks_of
 from unreel.curate.watermark.mark import Watermarks
 from unreel.curate.watermark.take import WATERMARK, read_texts
 from unreel.media.reader import MediaReader
 
 AUDIT: Final = "audit"
-_JSON: Final = TypeAdapter(Audit)
-_OBSERVATION: Final = TypeAdapter(Observation)
 _DIGITS: Final = 6
 """Features are kept to so many: the last ones depend on how many threads added numbers up."""
 
@@ -50,12 +48,8 @@ class Unsaid:
     """The summary is kept once for the whole set, and this for the other clips."""
 
 
-_SEEN: Final[TypeAdapter[Seen]] = TypeAdapter(
-    Annotated[SeenWithMarks | Seen, Field(union_mode="left_to_right")]
-)
-_SUMMARY: Final[TypeAdapter[AuditSummary | Unsaid]] = TypeAdapter(
-    Annotated[AuditSummary | Unsaid, Field(union_mode="left_to_right")]
-)
+_SEEN: Final[TypeAdapter[Seen]] = TypeAdapter(SeenWithMarks | Seen)
+_SUMMARY: Final[TypeAdapter[AuditSummary | Unsaid]] = TypeAdapter(AuditSummary | Unsaid)
 
 
 def take(section: AuditSection, work: Work, state: State) -> State:
@@ -85,13 +79,13 @@ def take(section: AuditSection, work: Work, state: State) -> State:
 def _summary(judged: Audit) -> AuditSummary:
     return AuditSummary(
         text=_text(judged),
-        document=_rounded(_JSON.dump_python(judged, mode="json")),
+        document=_rounded(as_plain(judged)),
         leaks=judged.finding is Finding.LEAKS,
     )
 
 
 def _mark(observation: Observation) -> str:
-    return digest(to_json(_OBSERVATION.dump_python(observation, mode="json")))
+    return digest(to_json(as_plain(observation)))
 
 
 def _look(reader: MediaReader, file: Path, given: Given, *, texts: bool) -> Seen | Failure:

@@ -8,14 +8,15 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.clip import Clip
+from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.curate.describe.difficulty import Difficulty, Diversity, measure_diversity
 from unreel.curate.describe.section import DescribeSection
 from unreel.curate.describe.story import CONDITION, tell_story
-from unreel.curate.piece import FACTS, Piece, sift
+from unreel.curate.piece import Piece, sift
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, to_json
+from unreel.curate.step import StepName, as_plain, to_json
 from unreel.engine.access import Access, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
@@ -23,6 +24,7 @@ from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import Opener
 
 DESCRIBE: Final = "describe"
+_FACTS: Final = TypeAdapter(ClipFacts)
 _SMALL_PIXELS: Final = 96
 
 
@@ -36,20 +38,15 @@ class Story:
     difficulty: Difficulty
 
 
-_STORY: Final = TypeAdapter(Story)
-
-
 def take(section: DescribeSection, work: Work, state: State) -> State:
     """Real pieces with their story and difficulty; a story stands in where a clip has no prompt."""
     access = work.bench.access
     opener = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": opener.name, "condition": str(CONDITION)}
     stage = DescribeStage(opener, access, in_flight=section.max_connections)
-    step = StepName(name=DESCRIBE, version=1, settings=settings, finds=_STORY)
+    step = StepName(name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(Story))
     real = [piece for piece in state.pieces if piece.entry.label is Label.REAL]
-    subjects = [
-        piece.subject(facts=FACTS.dump_python(piece.clip.facts, mode="json")) for piece in real
-    ]
+    subjects = [piece.subject(facts=as_plain(piece.clip.facts)) for piece in real]
     found = work.bench.ask_stage(step, subjects, stage)
     stories = dict(zip((piece.id for piece in real), found, strict=True))
     own = [stories.get(piece.id) for piece in state.pieces]
@@ -81,13 +78,13 @@ class DescribeStage(MediaStage):
         self._teller = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
-        facts = FACTS.validate_python(json.loads(row["_given"])["facts"])
+        facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
         with local_copy(row["location"], self._access) as file:
             clip = Clip(id=row["clip"], location=str(file), facts=facts)
             found = await self._describe(clip, file)
         if isinstance(found, Failure):
             return failed(row, found)
-        return row | {"found": to_json(_STORY.dump_python(found, mode="json"))}
+        return row | {"found": to_json(as_plain(found))}
 
     async def _describe(self, clip: Clip, file: Path) -> Story | Failure:
         story = await tell_story(clip, self._teller, desk=self._desk)

@@ -13,10 +13,9 @@ from unreel.curate.joining import join
 from unreel.curate.measures import Fingerprint
 from unreel.curate.piece import LeftOut, Piece, Sifted, sift
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, Subject, Workbench
+from unreel.curate.step import StepName, Subject, Workbench, as_plain
 
 DUPLICATES: Final = "duplicates"
-_PRINT: Final = TypeAdapter(Fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +51,7 @@ def name_families(bench: Workbench, pieces: Sequence[Piece]) -> list[Piece]:
     prints = {p.clip.id: p.fingerprint for p in pieces if p.fingerprint is not None}
     subjects = [
         piece.subject(
-            fingerprint=_PRINT.dump_python(prints[piece.clip.id], mode="json"),
+            fingerprint=as_plain(prints[piece.clip.id]),
             pixels=_pixels(piece),
         )
         for piece in pieces

@@ -5,22 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from unreel.benchmarks.entry import DeclaredFacts
 from unreel.benchmarks.records import to_record
 from unreel.core.clip import Clip
 from unreel.core.names import plain_suffix
 from unreel.core.span import to_us
-from unreel.curate.describe.take import Story
 from unreel.curate.piece import Piece, stored_name
-from unreel.curate.step import to_json
-from unreel.curate.watermark.mark import Watermarks
+from unreel.curate.step import as_plain, to_json
 
 METADATA: Final = "metadata.parquet"
 _AS_JSON: Final = ("traces", "ratings", "votes")
-_NOTES: Final = TypeAdapter(dict[str, Watermarks | Story | int | None])
-"""What steps note on a piece."""
 
 
 def media_name(clip: Clip) -> str:
@@ -58,7 +52,7 @@ def manifest_row(piece: Piece, split: str) -> dict[str, Any]:
         "first_frame": picture_name(piece),
         "source_video": piece.source,
         "family": piece.family,
-        "notes": to_json(_NOTES.dump_python(dict(piece.notes), mode="json")),
+        "notes": to_json({step: as_plain(note) for step, note in piece.notes.items()}),
     }
 
 

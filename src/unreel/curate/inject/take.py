@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
-from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
+from pydantic import SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
@@ -53,9 +53,7 @@ class Untouched:
     trace: None = None
 
 
-_FINDS: Final[TypeAdapter[Injected | Untouched]] = TypeAdapter(
-    Annotated[Injected | Untouched, Field(union_mode="left_to_right")]
-)
+_FINDS: Final[TypeAdapter[Injected | Untouched]] = TypeAdapter(Injected | Untouched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

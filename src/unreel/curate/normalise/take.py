@@ -14,15 +14,16 @@ from unreel.core.failure import Failure
 from unreel.core.span import TimeSpan, to_us
 from unreel.curate.normalise.stored import StoredClip, store_clip
 from unreel.curate.normalise.traces import FRAME, View, carry_traces, fitted
-from unreel.curate.piece import CUT, Piece, Sifted, keep_once, sift
+from unreel.curate.piece import Piece, Sifted, keep_once, sift
 from unreel.curate.state import State, Work
-from unreel.curate.step import Given, StepName, Workbench
+from unreel.curate.step import Given, StepName, Workbench, as_plain
 from unreel.engine.place import Place
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
-from unreel.media.render import WHOLE
+from unreel.media.render import WHOLE, Cut
 
 RENDER: Final = "render"
+_CUT: Final = TypeAdapter(Cut)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +48,16 @@ def render_pieces(bench: Workbench, pieces: Sequence[Piece], *, form: NormalForm
     )
     look = partial(_render, form=form, media=bench.media)
     due = [piece for piece in pieces if form is not None or piece.cut != WHOLE]
-    whole = CUT.dump_python(WHOLE, mode="json")
     cleaned = {
         piece.id: replace(
-            piece.subject(cut=whole), clip=piece.cleaned.id, location=piece.cleaned.location
+            piece.subject(cut=as_plain(WHOLE)),
+            clip=piece.cleaned.id,
+            location=piece.cleaned.location,
         )
         for piece in due
         if piece.cleaned is not None
     }
-    subjects = [piece.subject(cut=CUT.dump_python(piece.cut, mode="json")) for piece in due]
+    subjects = [piece.subject(cut=as_plain(piece.cut)) for piece in due]
     # One run for both: starting an engine costs seconds.
     found = bench.ask(step, [*subjects, *cleaned.values()], look)
     made = dict(zip((piece.id for piece in due), found[: len(due)], strict=True))
@@ -84,7 +86,7 @@ def _first_failure(
 def _render(
     reader: MediaReader, file: Path, given: Given, *, form: NormalForm | None, media: Place
 ) -> StoredClip | Failure:
-    data = reader.render(file, CUT.validate_python(given["cut"]), form=form)
+    data = reader.render(file, _CUT.validate_python(given["cut"]), form=form)
     return data if isinstance(data, Failure) else store_clip(data, media, reader=reader)
 
 
