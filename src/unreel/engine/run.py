@@ -55,11 +55,6 @@ class Summary:
         """Rows given up because their worker died each time."""
         return self.failures.get(FailureReason.QUARANTINED.value, 0)
 
-    @property
-    def rows_per_s(self) -> float:
-        """New rows in a second."""
-        return (self.done + self.failed) / self.seconds if self.seconds > 0 else 0.0
-
 
 def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest has defaults
     questions: Iterable[Row],

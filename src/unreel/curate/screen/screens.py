@@ -4,19 +4,16 @@ A screen is a name and one method. Ours are in `SCREENS`; other packages add the
 the group `unreel.screens`, each a class or function that takes the recipe's settings for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.metadata import entry_points
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
-from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.registry import Lazy
+from unreel.core.errors import InvalidSettingError
+from unreel.core.registry import Lazy, Registry
 from unreel.media.scan import Scan
-
-ENTRY_POINTS: Final = "unreel.screens"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,30 +141,25 @@ class LengthScreen:
         return Kept()
 
 
-SCREENS: Final[Mapping[str, Lazy]] = {
-    "motion": Lazy("unreel.curate.screen.screens:MotionScreen"),
-    "quality": Lazy("unreel.curate.screen.screens:QualityScreen"),
-    "length": Lazy("unreel.curate.screen.screens:LengthScreen"),
-}
-"""The screens that come with unreel."""
+SCREENS: Final[Registry[Callable[..., Screen]]] = Registry(
+    "screen",
+    {
+        "motion": Lazy("unreel.curate.screen.screens:MotionScreen"),
+        "quality": Lazy("unreel.curate.screen.screens:QualityScreen"),
+        "length": Lazy("unreel.curate.screen.screens:LengthScreen"),
+    },
+    group="unreel.screens",
+)
 
 
 def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> Screen:
     """The screen called `name`, ours or another package's, with `settings` (its keyword arguments)."""
-    theirs = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name in SCREENS:
-        factory = SCREENS[name].load()
-    elif name in theirs:
-        factory = theirs[name].load()
-    else:
-        kind = "screen"
-        raise UnknownNameError(kind, name, sorted({*SCREENS, *theirs}))
+    factory = SCREENS.load(name)
     try:
-        built: Screen = factory(**(settings or {}))
+        return factory(**(settings or {}))
     except TypeError as error:
         setting, remedy = f"screen.{name}", "Use the settings that the screen has"
         raise InvalidSettingError(setting, str(error), remedy) from error
-    return built
 
 
 def judge(
