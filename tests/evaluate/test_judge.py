@@ -328,6 +328,18 @@ def test_rulings_outlive_a_kill_and_nothing_committed_is_asked_again(
     assert len(bench.asked) - before == 200 - n_committed
 
 
+def test_a_pair_under_way_at_two_deaths_is_judged_apart_and_its_cost_is_not_made_up(
+    bench: Bench, kept: KeptRulings
+) -> None:
+    key = earlier_line("a")["key"]
+    kept.ledgers.mkdir()
+    (kept.ledgers / "rulings.ledger").write_text(f"+{key}/1\n" * 2, encoding="utf-8")
+    judging = judge_all(explain("a", "b"), bench.opener(), kept=kept)
+    assert scores(judging) == [1.0, 1.0]
+    assert judging.spent is None
+    assert judging.tokens == Usage(input_tokens=200, output_tokens=20)
+
+
 def test_a_second_judging_at_the_same_time_is_told_to_wait(bench: Bench, kept: KeptRulings) -> None:
     asked, may_answer = threading.Event(), threading.Event()
 

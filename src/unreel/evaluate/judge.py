@@ -72,7 +72,7 @@ class Judging:
     judge: str
     judged: tuple[Judged, ...]
     spent: Spending | None
-    """What this call alone asked and spent; `None`: the judge keeps no account."""
+    """What this call alone asked and spent; `None`: nobody has the whole account."""
     tokens: Usage | None
     """Behind all rulings, those of earlier calls too, each pair of texts once; `None`: none told."""
 
@@ -117,12 +117,14 @@ class JudgeStage(Stage):
         self.resources = Resources(in_flight=in_flight)
         self.spent: Spending | None = Budget(price=opener.price).spending()
         """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
+        self.n_rows = 0
         self._opener = opener
 
     def setup(self) -> None:
         self._judge = self._opener.open().reviewer
 
     async def __call__(self, row: Row) -> Row:
+        self.n_rows += 1
         earlier: Row | None = row["_earlier"]
         if earlier is not None:
             return row | earlier
@@ -170,8 +172,9 @@ def judge_all(
     due = {key: pair for key, pair in pairs.items() if key not in settled}
     earlier = kept.earlier(due)
     stage = JudgeStage(opener, in_flight=in_flight)
+    spent = stage.spent
     if due:
-        run(
+        summary = run(
             (_question(key, pair, opener.name, earlier.get(key)) for key, pair in due.items()),
             [stage],
             table=kept.table,
@@ -179,10 +182,10 @@ def judge_all(
             retry_failed=ALL_FAILURES,
             pace=pace,
         )
+        # What was asked by a process of its own, after deaths, is in nobody's account.
+        spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
     rulings = kept.stored(pairs)
-    return _judging(
-        opener.name, explained, rulings, cached=settled | earlier.keys(), spent=stage.spent
-    )
+    return _judging(opener.name, explained, rulings, cached=settled | earlier.keys(), spent=spent)
 
 
 def read_rulings(explained: Sequence[Explained], judge: str, *, kept: KeptRulings) -> Judging:
