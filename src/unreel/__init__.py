@@ -6,14 +6,24 @@ The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run
 
 import sys
 from importlib import import_module
-from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
-from unreel.core.errors import UnreelError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MachineError,
+    MediaError,
+    MissingExtraError,
+    SandboxError,
+    UnknownNameError,
+    UnreadableSourceError,
+    UnreelError,
+    UnsafeTargetError,
+)
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.failure import Failure, FailureReason
@@ -33,9 +43,14 @@ from unreel.core.verdict import (
 )
 
 if TYPE_CHECKING:
+    from unreel.benchmarks.entry import Entry, Rejected
+    from unreel.benchmarks.opening import Benchmark
+    from unreel.engine.progress import Progress
+    from unreel.evaluate.opinion import Opinion
     from unreel.evaluate.review import Review
-    from unreel.reviewers.contract import Reviewer
-    from unreel.verbs.curating import curate
+    from unreel.media.reader import MediaReader
+    from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
+    from unreel.verbs.curating import Curated, curate
     from unreel.verbs.opening import open_benchmark, open_media
     from unreel.verbs.reviewing import review, review_async
     from unreel.verbs.running import Run, evaluate, open_run
@@ -43,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AudioFacts",
+    "Benchmark",
     "Box",
     "BoxAt",
     "Category",
@@ -51,35 +67,54 @@ __all__ = [
     "ClipId",
     "Condition",
     "Coverage",
+    "Curated",
+    "Entry",
     "Estimate",
+    "Exhibit",
     "Failure",
     "FailureReason",
     "Generated",
     "Instrument",
+    "InvalidSettingError",
+    "InvalidValueError",
     "Label",
+    "MachineError",
+    "Material",
     "Measured",
+    "MediaError",
+    "MediaReader",
     "Metric",
+    "MissingExtraError",
+    "Opinion",
     "Origin",
     "Pair",
     "Position",
     "PreferenceVerdict",
+    "Progress",
     "Question",
     "Rating",
     "Real",
     "RealismVerdict",
     "RealityVerdict",
+    "Rejected",
     "Reply",
     "Review",
     "Reviewer",
     "Run",
+    "SandboxError",
     "Scorecard",
+    "Sheet",
+    "ShownFrame",
     "TimeSpan",
     "Trace",
     "TraceVerdict",
+    "UnknownNameError",
     "Unmeasured",
     "Unparsed",
     "UnparsedReason",
+    "UnreadableSourceError",
     "UnreelError",
+    "UnsafeTargetError",
     "Usage",
     "Verdict",
     "VideoFacts",
@@ -95,9 +130,20 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Benchmark": "unreel.benchmarks.opening",
+    "Curated": "unreel.verbs.curating",
+    "Entry": "unreel.benchmarks.entry",
+    "Exhibit": "unreel.reviewers.contract",
+    "Material": "unreel.reviewers.contract",
+    "MediaReader": "unreel.media.reader",
+    "Opinion": "unreel.evaluate.opinion",
+    "Progress": "unreel.engine.progress",
+    "Rejected": "unreel.benchmarks.entry",
     "Review": "unreel.evaluate.review",
     "Reviewer": "unreel.reviewers.contract",
     "Run": "unreel.verbs.running",
+    "Sheet": "unreel.reviewers.contract",
+    "ShownFrame": "unreel.reviewers.contract",
     "curate": "unreel.verbs.curating",
     "evaluate": "unreel.verbs.running",
     "open_benchmark": "unreel.verbs.opening",
@@ -108,41 +154,33 @@ _LAZY = {
     "score": "unreel.verbs.scoring",
 }
 
+_FOLDERS = ("curate", "evaluate")
+"""Verbs that bear the name of the folder which does the work."""
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(_LAZY[name]), name)
+
+if not TYPE_CHECKING:  # a type checker knows the names, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            msg = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        found = getattr(import_module(_LAZY[name]), name)
+        if name in _FOLDERS:  # `unreel.evaluate(...)` is the verb, `unreel.evaluate.job` a module
+            found.__dict__ = import_module(f"{__name__}.{name}").__dict__
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class _Job(ModuleType):
-    """A folder that bears the name of a verb: calling it calls the verb."""
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self._verb(*given, **named)
-
-    @property
-    def __signature__(self) -> Signature:
-        return signature(self._verb)
-
-    @property
-    def _verb(self) -> Any:
-        name = self.__name__.rpartition(".")[2]
-        return getattr(import_module(_LAZY[name]), name)
-
-
 class _Package(ModuleType):
-    """This package. `unreel.evaluate` is a folder and a verb, whichever of them is met first."""
+    """This package: loading a folder does not put it in the place of the verb of its name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _LAZY and isinstance(value, ModuleType):
-            value.__class__ = _Job
-        super().__setattr__(name, value)
+        if name not in _FOLDERS or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package

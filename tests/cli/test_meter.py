@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.cli.meter import Meter, describe, spell_cost, spell_time
-from unreel.engine.committer import Progress
+from unreel.engine.progress import Progress
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 

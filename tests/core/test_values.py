@@ -4,7 +4,7 @@ import pytest
 
 from unreel.core.box import Box
 from unreel.core.clip import ClipId, Generated
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id, digest
@@ -118,7 +118,7 @@ def test_a_scorecard_is_read_by_metric_name() -> None:
     )
     assert card["plcc"] == value
     assert str(card.metrics[0].coverage) == "0/1 parsed"
-    with pytest.raises(KeyError):
+    with pytest.raises(UnknownNameError, match="no metric is named 'accuracy'"):
         card["accuracy"]
 
 

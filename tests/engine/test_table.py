@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.committer import CommitPace, Committer, Progress
+from unreel.engine.committer import CommitPace, Committer
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
+from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.table import Table, TableWriter

@@ -16,7 +16,7 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.review.opinion_text import agreements, explain_failure, headline, parts, tone
+from unreel.report.review.opinion_text import agreements, tone
 
 BALL = ClipRecipe(n_frames=24, seed=3)
 GENERATED = {"trace": trace_text((0, 0, 96, 64), start_s=0.5), "realism": "<answer>2</answer>"}
@@ -100,13 +100,13 @@ def test_the_annotated_copy_has_every_frame_and_the_box(ball, tmp_path) -> None:
 def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:
     review = review_with(ball, {"one": {"trace": "zq zq"}, "two": {"trace": "FAKE"}})
     nonsense, bare = review.opinions
-    assert (tone(nonsense), headline(nonsense)) == ("failed", "no verdict")
-    assert "could not be read" in explain_failure(nonsense)
-    assert parts(bare)[0] == ("from", "not given (missing)")
+    assert (tone(nonsense), nonsense.headline) == ("failed", "no verdict")
+    assert "could not be read" in nonsense.problem
+    assert bare.details[0] == ("from", "not given (missing)")
     lost = replace(bare, outcome=Failure(FailureReason.RATE_LIMITED, "status 429"), verdict=None)
-    assert (tone(lost), headline(lost)) == ("failed", "no answer")
-    assert "rate-limited" in explain_failure(lost)
-    assert explain_failure(bare) is None
+    assert (tone(lost), lost.headline) == ("failed", "no answer")
+    assert "rate-limited" in lost.problem
+    assert bare.problem is None
 
 
 def test_agreement_counts_heads_and_compares_places(ball) -> None:

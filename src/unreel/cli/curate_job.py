@@ -11,14 +11,13 @@ from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
 from unreel.cli.stopping import goes_on
-from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
-from unreel.curate.job import Curation, curate, plan_steps
+from unreel.curate.job import Curation, curate, open_bench, plan_steps
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
 from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
-from unreel.engine.whereabouts import find_place, local_folder, open_access
+from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
 
 
@@ -45,18 +44,10 @@ def _open(  # noqa: PLR0913  one parameter for each option
 
 
 def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
-    folder = out or f"curations/{plain_name(recipe.name)}"
     share_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
-    access = open_access(settings, trusted=trusted)
-    place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)
-    return Workbench(
-        place=place,
-        access=access,
-        ledgers=local_folder(place, settings) / "ledgers",
-        engine=engine,
-    )
+    return open_bench(recipe, out, open_access(settings, trusted=trusted), engine=engine)
 
 
 def audit_benchmark(

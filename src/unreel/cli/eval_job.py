@@ -12,11 +12,10 @@ from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
 from unreel.cli.scorecard import print_scores
 from unreel.cli.stopping import goes_on
-from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.engine.run import ALL_FAILURES
-from unreel.engine.whereabouts import find_place, local_folder, open_access
-from unreel.evaluate.job import Outcome, Run, evaluate
+from unreel.evaluate.finding import plan_run
+from unreel.evaluate.job import Outcome, evaluate
 from unreel.evaluate.recipe import resolve_recipe
 from unreel.evaluate.scoring import score_run
 from unreel.media.access import require_protection
@@ -45,13 +44,8 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     settings = read_settings()
     require_protection(settings, trusted=trusted)
     tell_contacts([resolved.reviewer.model], settings)
-    access = open_access(settings, trusted=trusted)
-    named = out or str(
-        Path("runs") / _slug(resolved.reviewer.model, resolved.protocol, resolved.benchmark)
-    )
-    place = find_place(named, access.storage)
-    run = Run(place=place, recipe=resolved, access=access, ledgers=local_folder(place, settings))
-    with Meter() as meter, goes_on(place.uri, meter):
+    run = plan_run(resolved, out, settings, trusted=trusted)
+    with Meter() as meter, goes_on(run.place.uri, meter):
         outcome = evaluate(
             run,
             engine=engine,
@@ -62,9 +56,9 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     scores = score_run(run, mode=resolved.reviewer.parser)
     if as_json:
         told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": scores}
-        print_json({"run": place.uri, **told})
+        print_json({"run": run.place.uri, **told})
     else:
-        _report(outcome, place.uri, cost_usd=meter.cost_usd)
+        _report(outcome, run.place.uri, cost_usd=meter.cost_usd)
         print_scores(scores)
     failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in scores)
     asked = sum(s.scorecard.n_questions for s in scores)
@@ -83,7 +77,3 @@ def _report(outcome: Outcome, uri: str, *, cost_usd: float | None) -> None:
     if outcome.n_rejected:
         first = outcome.rejected[0]
         say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
-
-
-def _slug(*parts: str) -> str:
-    return "-".join(plain_name(Path(part).name.partition("@")[0]) for part in parts)

@@ -10,7 +10,7 @@ from unreel.cli.output import say
 from unreel.core.plain import plain
 
 if TYPE_CHECKING:
-    from unreel.engine.committer import Progress
+    from unreel.engine.progress import Progress
 
 PIPE_PAUSE_S: Final = 10.0
 """Off a terminal, lines come no closer than this: a log is read later."""

@@ -320,15 +320,13 @@ def _row(found: "Review", provenance: "Provenance") -> dict[str, object]:
 
 
 def _opinion_row(opinion: "Opinion") -> dict[str, object]:
-    from unreel.report.review.opinion_text import headline
-
     exhibit = opinion.exhibit
     return {
         "reviewer": opinion.reviewer,
         "instrument": str(opinion.question.instrument),
         "condition": opinion.question.condition,
         "key": opinion.key,
-        "headline": headline(opinion),
+        "headline": opinion.headline,
         "is_readable": opinion.is_readable,
         "verdict": opinion.verdict,
         "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,

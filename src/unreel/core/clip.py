@@ -58,4 +58,4 @@ class Clip:
             ("length", f"{length_s:.2f} s, {video.n_frames} frames"),
             ("sound", ", ".join(sound.codec for sound in self.facts.audio) or "none"),
         ]
-        return html_table("Clip", ("", ""), rows)
+        return html_table("Clip", (), rows)

@@ -1,10 +1,10 @@
 """Numbers that carry their doubt."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.notebook import html_table
 from unreel.core.question import Instrument
 
@@ -86,16 +86,33 @@ class Scorecard:
     unparsed: Mapping[str, int] = field(default_factory=dict)
     """Answers, or parts of answers, that could not be read, by part and reason."""
 
-    def _repr_html_(self) -> str:
-        rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]
-        title = f"{self.instrument}: {self.n_answered} of {self.n_questions} questions answered"
-        return html_table(title, ("figure", "value", "interval", "n", "read"), rows)
-
     def __getitem__(self, name: str) -> Measured:
+        """The value of the metric of that name; an unknown one names the nearest."""
         for metric in self.metrics:
             if metric.name == name:
                 return metric.value
-        raise KeyError(name)
+        kind = "metric"
+        raise UnknownNameError(kind, name, [metric.name for metric in self.metrics])
+
+    def __str__(self) -> str:
+        lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]
+        figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
+        return "\n  ".join([self._title, *lost, *figures])
+
+    def _repr_html_(self) -> str:
+        rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]
+        figures = html_table(self._title, ("metric", "value", "interval", "n", "coverage"), rows)
+        lost = [(what, n, reason) for what, reason, n in self._lost()]
+        return figures + (html_table("Not scored", (), lost) if lost else "")
+
+    @property
+    def _title(self) -> str:
+        return f"{self.instrument}: {self.n_answered} of {self.n_questions} questions answered"
+
+    def _lost(self) -> Iterator[tuple[str, str, int]]:
+        for what, counts in (("failed", self.failures), ("unreadable", self.unparsed)):
+            for reason, n in counts.items():
+                yield what, reason, n
 
 
 def _spelt(value: Measured) -> tuple[str, str, str]:

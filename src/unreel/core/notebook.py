@@ -4,16 +4,24 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-_CELL: Final = "text-align:left;padding:0 1em 0 0"
+_CELL: Final = "text-align:left;vertical-align:top;padding:0 1em 0 0"
+_TITLE: Final = "text-align:left;font-weight:bold"
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A headed table; cells are shown as `str` gives them."""
-    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in columns)
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
-    caption = f'<caption style="{_CELL}">{escape(title)}</caption>'
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    """A table with its title; without columns the first cell of each row names the others."""
+    head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in columns)
+    first = "td" if columns else 'th scope="row"'
+    body = "".join(f"<tr>{_cells(row, first)}</tr>" for row in rows)
+    caption = f'<caption style="{_TITLE}">{escape(title)}</caption>'
+    heading = f"<thead><tr>{head}</tr></thead>" if columns else ""
+    return f"<table>{caption}{heading}<tbody>{body}</tbody></table>"
 
 
-def _cells(row: Sequence[object]) -> str:
-    return "".join(f'<td style="{_CELL}">{escape(str(cell))}</td>' for cell in row)
+def _cells(row: Sequence[object], first: str) -> str:
+    tags = [first, *["td"] * (len(row) - 1)]
+    pairs = zip(tags, row, strict=True)
+    return "".join(
+        f'<{tag} style="{_CELL}">{escape(str(cell))}</{tag.partition(" ")[0]}>'
+        for tag, cell in pairs
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
 from unreel.curate.audit.take import take as take_audit
 from unreel.curate.cluster.take import take as take_cluster
 from unreel.curate.crop.take import take as take_crop
@@ -35,6 +36,7 @@ from unreel.engine.access import Access
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import kept_up
 from unreel.engine.trouble import stores_told
+from unreel.engine.whereabouts import find_place, local_folder
 
 Settings = TypeVar("Settings")
 
@@ -48,6 +50,16 @@ class Curation:
     """Relative paths of the recipe start here."""
     bench: Workbench
     accept_leak: bool = False
+
+
+def open_bench(
+    recipe: CurateRecipe, out: str | Path | None, access: Access, *, engine: str
+) -> Workbench:
+    """The bench at `out`, a folder or a prefix; below `curations/`, by its name, where none is named."""
+    folder = str(out or Path("curations") / plain_name(recipe.name))
+    place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)
+    ledgers = local_folder(place, access.settings) / "ledgers"
+    return Workbench(place=place, access=access, ledgers=ledgers, engine=engine)
 
 
 @dataclass(frozen=True, slots=True)

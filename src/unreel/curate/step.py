@@ -22,9 +22,10 @@ from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.curate.findings import FINDINGS
 from unreel.engine.access import Access, find_change, local_copy
-from unreel.engine.committer import CommitPace, Progress
+from unreel.engine.committer import CommitPace
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import Place
+from unreel.engine.progress import Progress
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Row, Stage, failed

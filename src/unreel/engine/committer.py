@@ -2,16 +2,16 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
+from unreel.engine.progress import Progress
 from unreel.engine.stage import Row, stored
 from unreel.engine.table import Table, TableWriter
 
@@ -30,21 +30,6 @@ class CommitPace:
 
 AddUp = Callable[[Sequence[Row], dict[str, float]], None]
 """Adds what a job counts of committed rows to its totals."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """What has been committed so far in this run."""
-
-    done: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
-    totals: dict[str, float] = field(default_factory=dict)
-    """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
-
-    @property
-    def failed(self) -> int:
-        """Rows that are failures."""
-        return sum(self.failures.values())
 
 
 class Committer:

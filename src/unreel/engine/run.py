@@ -14,7 +14,8 @@ from unreel.core.registry import Lazy, Registry
 from unreel.engine.stage import Row, Stage
 
 if TYPE_CHECKING:
-    from unreel.engine.committer import AddUp, CommitPace, Progress
+    from unreel.engine.committer import AddUp, CommitPace
+    from unreel.engine.progress import Progress
     from unreel.engine.runner import Runner
     from unreel.engine.table import Table
 

@@ -1,20 +1,34 @@
-"""Runs by name: one that is named, or all that lie below a folder or a prefix."""
+"""Runs by name: one to start, one that is named, or all that lie below a folder or a prefix."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from obstore.exceptions import BaseError
 
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_storage
 from unreel.engine.place import Place
 from unreel.engine.whereabouts import find_place, local_folder, open_access
 from unreel.evaluate.job import Run, open_run
+from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 _TABLE: Final = ".lance"
 _TABLES: Final = ("clips.lance", "answers.lance")
 """A frozen benchmark has a recipe too, and neither of them."""
+
+
+def plan_run(
+    recipe: EvalRecipe, out: str | Path | None, settings: Settings, *, trusted: bool
+) -> Run:
+    """The run of `recipe` at `out`, a folder or a prefix; below `runs/`, by its name, where none is named."""
+    parts = (recipe.reviewer.model, recipe.protocol, recipe.benchmark)
+    slug = "-".join(plain_name(Path(part).name.partition("@")[0]) for part in parts)
+    access = open_access(settings, trusted=trusted)
+    place = find_place(str(out or Path("runs") / slug), access.storage)
+    return Run(place=place, recipe=recipe, access=access, ledgers=local_folder(place, settings))
 
 
 def open_named_run(text: str, settings: Settings) -> Run:

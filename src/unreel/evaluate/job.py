@@ -18,9 +18,10 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
-from unreel.engine.committer import CommitPace, Progress
+from unreel.engine.committer import CommitPace
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place, require_conditional_puts
+from unreel.engine.progress import Progress
 from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from unreel.core.failure import Failure
+from unreel.core.plain import plain
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.wording import Wording
@@ -36,6 +38,37 @@ class Opinion(Asked):
     def decision(self) -> Any:
         """What the instrument asks before all else, as far as it was read; `None` without a text."""
         return None if self.verdict is None else self.wording.decision(self.verdict)
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a word or two, or that there is none."""
+        return "no answer" if self.verdict is None else self.wording.headline(self.verdict)
+
+    @property
+    def problem(self) -> str | None:
+        """Why there is no verdict; `None` where there is one."""
+        if isinstance(self.outcome, Failure):
+            return plain(str(self.outcome))
+        if self.verdict is None or self.is_readable:
+            return None
+        part = self.decision
+        why = part.reason.value if isinstance(part, Unparsed) else ""
+        return (
+            f"the answer could not be read: its {self.wording.decides} is {why}. "
+            "The text came back as it stands"
+        )
+
+    @property
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """What a readable answer says beside its label or score; what it leaves out is named."""
+        if self.verdict is None or not self.is_readable:
+            return ()
+        return tuple(self.wording.details(self.verdict))
+
+    def __str__(self) -> str:
+        told = [f"{name}: {text}" for name, text in self.details]
+        head = f"{plain(self.reviewer)}, {self.question.instrument}: {self.headline}"
+        return "\n".join([head, *(f"  {line}" for line in filter(None, [*told, self.problem]))])
 
 
 def opinion_of(asked: Asked, mode: Mode) -> Opinion:

@@ -13,6 +13,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
+from unreel.core.plain import plain
 from unreel.core.question import Condition, Question
 from unreel.core.settings import Settings
 from unreel.evaluate.opinion import Opinion, opinion_of
@@ -52,6 +53,9 @@ class Review:
 
     clip: Clip
     opinions: tuple[Opinion, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([plain(self.clip.location), *map(str, self.opinions)])
 
     def _repr_html_(self) -> str:
         return self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))

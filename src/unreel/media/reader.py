@@ -60,13 +60,13 @@ class MediaReader:
     run: TaskRunner
     max_pixels: int = MAX_PIXELS
 
-    def probe(self, path: Path) -> ClipFacts | Failure:
+    def probe(self, path: str | Path) -> ClipFacts | Failure:
         """The facts of the clip's streams."""
-        return self._ask("probe", path, {}, lambda payload: _read_facts(payload, path))
+        return self._ask("probe", path, {}, lambda payload: _read_facts(payload, Path(path)))
 
     def frames(
         self,
-        path: Path,
+        path: str | Path,
         *,
         sampling: str,
         encoding: Encoding = "jpeg",
@@ -88,15 +88,17 @@ class MediaReader:
         request = {"sampling": str(plan), "longest_side": longest_side}
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
-    def sound(self, path: Path) -> Sound | NoSound | Failure:
+    def sound(self, path: str | Path) -> Sound | NoSound | Failure:
         """The clip's sound at 16 kHz."""
         return self._ask("sound", path, {}, _read_sound)
 
-    def normalise(self, path: Path, form: NormalForm) -> bytes | Failure:
+    def normalise(self, path: str | Path, form: NormalForm) -> bytes | Failure:
         """The clip in `form`, as the bytes of an mp4 file."""
         return self._ask("normalise", path, _form_request(form), _read_normalised)
 
-    def render(self, path: Path, cut: Cut, *, form: NormalForm | None = None) -> bytes | Failure:
+    def render(
+        self, path: str | Path, cut: Cut, *, form: NormalForm | None = None
+    ) -> bytes | Failure:
         """A piece of the clip as the bytes of an mp4 file, in `form` or in its own."""
         request = {
             "first_frame": cut.first_frame,
@@ -107,21 +109,23 @@ class MediaReader:
         }
         return self._ask("render", path, request, _read_normalised)
 
-    def scan(self, path: Path) -> Scan | Failure:
+    def scan(self, path: str | Path) -> Scan | Failure:
         """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""
         return self._ask("scan", path, {}, read_scan)
 
     def _ask(
         self,
         task: str,
-        path: Path,
+        path: str | Path,
         request: Mapping[str, Any],
         read: Callable[[Payload], Value],
         *,
         on_part: OnPart | None = None,
     ) -> Value | Failure:
         try:
-            payload = self.run(task, path, {**request, "max_pixels": self.max_pixels}, on_part)
+            payload = self.run(
+                task, Path(path), {**request, "max_pixels": self.max_pixels}, on_part
+            )
             return payload if isinstance(payload, Failure) else read(payload)
         except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
             raise  # The asker's mistake or the machine's lack, whatever the file.

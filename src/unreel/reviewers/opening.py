@@ -6,7 +6,8 @@ from functools import partial
 from types import TracebackType
 
 from unreel.core.answer import Reply
-from unreel.core.failure import Failure
+from unreel.core.errors import raise_refusal
+from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
 from unreel.reviewers.endpoint.budget import Price
 
@@ -51,7 +52,15 @@ class _Lent:
         return self.reviewer.box_space(exhibit)
 
     async def answer(self, sheet: Sheet) -> Reply | Failure:
-        return await self.reviewer.answer(sheet)
+        try:
+            answered: object = await self.reviewer.answer(sheet)
+        except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
+            raise_refusal(error)
+            return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
+        if not isinstance(answered, Reply | Failure):
+            detail = f"answer gave {type(answered).__name__}, and not a Reply or a Failure"
+            return Failure(FailureReason.MALFORMED_REPLY, detail)
+        return answered
 
     async def close(self) -> None:
         """Its owner closes it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, known_names
 from unreel.protocols.protocol import Mode
 from unreel.protocols.space import declare_space
 from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text
@@ -57,9 +57,7 @@ class ReviewerSection(Section):
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
             offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
             setting, problem = "model", f"no reviewer is named {model!r}"
-            remedy = (
-                f"Write provider/name, for example openai/gpt-5, or one of: {', '.join(offline)}"
-            )
+            remedy = f"{known_names(model, offline)}, or provider/name such as openai/gpt-5"
             raise InvalidSettingError(setting, problem, remedy)
         return model
 

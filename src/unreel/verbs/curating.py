@@ -1,19 +1,32 @@
 """`curate`: raw video to a frozen benchmark, from Python."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unreel.core.names import plain_name
-from unreel.core.settings import read_settings
-from unreel.curate import job
-from unreel.curate.job import Curation
-from unreel.curate.recipe import check_recipe, read_recipe
-from unreel.curate.state import State
-from unreel.curate.step import Workbench
-from unreel.engine.committer import Progress
-from unreel.engine.whereabouts import find_place, local_folder, open_access
-from unreel.media.access import require_protection
+from unreel.core.registry import Lazy
+from unreel.engine.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curated:
+    """How far a curation is, and what came of it."""
+
+    place: str
+    """Its working folder or prefix."""
+    steps: tuple[str, ...]
+    """The steps that were taken."""
+    n_clips: int
+    """Clips that are still in."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How many are out, by step and reason."""
+    n_failed: int = 0
+    """Those of them that are out because something went wrong, not because a step chose so."""
+    leaks: bool = False
+    """Whether the audit found that labels can be told without looking."""
+    benchmark: str | None = None
+    """The frozen benchmark; `None` before it is frozen, and where a leak was not accepted."""
 
 
 def curate(  # noqa: PLR0913  what `unreel curate run` takes
@@ -22,10 +35,11 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
     out: str | Path | None = None,
     until: str | None = None,
     engine: str = "local",
+    retry_failed: bool = False,
     accept_leak: bool = False,
     trusted: bool = False,
-    on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None,
-) -> State:
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> Curated:
     """Take the steps of `recipe`, from raw files to the frozen benchmark; what is done stays done.
 
     Args:
@@ -34,29 +48,25 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         out: working folder or `s3://bucket/prefix`; below `curations/` by default.
         until: the last step to take.
         engine: `local` or `ray`.
+        retry_failed: look again at what failed.
         accept_leak: freeze although the labels can be told without looking.
         trusted: open clips in this process; by default a confined child does.
         on_progress: told a step and how far it is, from another thread.
 
     Raises:
         InvalidSettingError: The recipe asks for something that nobody can do.
+        MissingExtraError: What a step needs is not installed.
         UnreadableSourceError: A source cannot be read.
     """
-    if isinstance(recipe, Mapping):
-        resolved, root = check_recipe(recipe), Path.cwd()
-    else:
-        resolved, root = read_recipe(Path(recipe)), Path(recipe).absolute().parent
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    access = open_access(settings, trusted=trusted)
-    folder = str(out or Path("curations") / plain_name(resolved.name))
-    place = find_place(folder if "://" in folder else str(Path(folder).absolute()), access.storage)
-    bench = Workbench(
-        place=place,
-        access=access,
-        ledgers=local_folder(place, settings) / "ledgers",
+    take_steps = Lazy("unreel.verbs.curate_job:take_steps", "curate").load()
+    curated: Curated = take_steps(
+        recipe,
+        out=out,
+        until=until,
         engine=engine,
+        retry_failed=retry_failed,
+        accept_leak=accept_leak,
+        trusted=trusted,
         on_progress=on_progress,
     )
-    curation = Curation(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
-    return job.curate(curation, until=until)
+    return curated

@@ -7,31 +7,37 @@ from pathlib import Path
 from unreel.benchmarks import opening
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.settings import read_settings
-from unreel.media.access import media_reader, require_protection
+from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 
 
 def open_benchmark(
-    path: str | Path, layout: str | None = None, *, mapping: Mapping[str, str] | None = None
+    path: str | Path, *, layout: str | None = None, mapping: Mapping[str, str] | None = None
 ) -> Benchmark:
     """The benchmark at `path`, a folder or a table: iterate over it for its entries.
 
-    `layout` names how it lies on disk, where that is not found by itself; `mapping` names the columns
-    of a table that has names of its own.
+    A row that cannot be used is a `Rejected` with its reason.
+
+    Args:
+        path: folder, or table of clips with their truth.
+        layout: how it lies on disk, where it could be several: `list`, `folders`, `deeptrace`, ...
+        mapping: the columns of a table that has names of its own, for example `{"label": "is_fake"}`.
 
     Raises:
         UnreadableSourceError: No layout fits, or several do and none is named.
+        UnknownNameError: No layout has that name.
     """
     return opening.open_benchmark(Path(path), layout, mapping=mapping)
 
 
 @contextmanager
 def open_media(*, trusted: bool = False) -> Iterator[MediaReader]:
-    """A reader of video files: facts, frames at exact instants, sound.
+    """A reader of video files, for as long as the context lasts: facts, frames at exact instants, sound.
 
-    `trusted` opens files in this process; by default a confined child does.
+    What it cannot read of a file is a `Failure` with its reason, not an error.
+
+    Args:
+        trusted: open files in this process; by default a confined child does.
     """
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    with media_reader(settings, trusted=trusted, at_once=True) as reader:
+    with media_reader(read_settings(), trusted=trusted, at_once=True) as reader:
         yield reader

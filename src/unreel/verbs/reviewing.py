@@ -4,38 +4,53 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.settings import read_settings
-from unreel.evaluate.review import Review, describe_reviewers, inquire, review_clip, survey_clip
-from unreel.media.access import media_reader, require_protection
+from unreel.core.settings import Settings, read_settings
+from unreel.evaluate.review import (
+    Inquiry,
+    Review,
+    describe_reviewers,
+    inquire,
+    review_clip,
+    survey_clip,
+)
+from unreel.media.access import media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.reviewers.asking import Desk
-from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import Opener, ReviewerPool, lend
+from unreel.verbs.models import (
+    Model,
+    Models,
+    ReviewerKeys,
+    Way,
+    fields_of,
+    given,
+    require_parser,
+    require_reviewer,
+)
 from unreel.verbs.waiting import wait_for
-
-Models = str | Reviewer | Sequence[str | Reviewer]
-"""A name as `--model` takes it, an object that answers sheets, or several of them."""
 
 
 def review(
     clip: str | Path,
     *,
     models: Models,
-    protocols: Sequence[str] = REVIEWED,
-    condition: Mapping[str, str] | None = None,
+    protocols: str | Sequence[str] = REVIEWED,
+    condition: Way | None = None,
     trusted: bool = False,
     parser: Mode = "strict",
-    **reviewer: Any,
+    **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """Ask `models` about the video file `clip`: real or generated, where, when and why.
 
+    Nothing is kept. Who does not answer, or raises, is an opinion with a failure.
+
     Args:
         clip: path of a video file.
-        models: who is asked: `provider/name`, `coin` and so on, or objects of your own.
+        models: who is asked: `provider/name`, a floor such as `coin`, objects of your own, or several.
         protocols: the instruments: `trace`, `realism`, `reality`.
         condition: how the question is put, for example `{"sampling": "uniform-16"}`.
         trusted: open the file in this process; by default a confined child does.
@@ -45,6 +60,7 @@ def review(
     Raises:
         UnreadableSourceError: The file is no clip that can be read.
         InvalidSettingError: Something was asked that nobody can do.
+        UnknownNameError: No protocol or parser has that name.
     """
     asked = review_async(
         clip,
@@ -62,29 +78,53 @@ async def review_async(
     clip: str | Path,
     *,
     models: Models,
-    protocols: Sequence[str] = REVIEWED,
-    condition: Mapping[str, str] | None = None,
+    protocols: str | Sequence[str] = REVIEWED,
+    condition: Way | None = None,
     trusted: bool = False,
     parser: Mode = "strict",
-    **reviewer: Any,
+    **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
-    """The same as `review`, for whoever has an event loop."""
+    """The same as `review`, for programs with an event loop: several clips can be under way at once."""
     settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    inquiry = inquire(protocols, condition or {}, mode=parser)
-    chosen = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
-    openers: list[Opener] = []
-    for model in chosen:
-        if isinstance(model, str):
-            openers += describe_reviewers([model], inquiry, settings=settings, **reviewer)
-        else:
-            openers.append(lend(model))
+    names = [protocols] if isinstance(protocols, str) else protocols
+    if not names:
+        setting, problem = "protocols", "none is named"
+        raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
+    inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser))
+    openers = _describe(models, inquiry, settings, given(reviewer))
     with media_reader(settings, trusted=trusted, at_once=True) as reader:
         found = await asyncio.to_thread(survey_clip, Path(clip), reader)
         if isinstance(found, Failure):
-            remedy = "Name a video file; `unreel probe` tells what it is"
-            raise UnreadableSourceError(str(clip), str(found), remedy)
+            problem = f"{found.reason.value}: {found.detail}"
+            raise UnreadableSourceError(str(clip), problem, found.reason.remedy)
         with closing(Desk(reader)) as desk:
             async with ReviewerPool() as pool:
                 ready = [pool.open(opener) for opener in openers]
                 return await review_clip(found, ready, inquiry=inquiry, desk=desk)
+
+
+def _describe(
+    models: Models, inquiry: Inquiry, settings: Settings, keys: Mapping[str, Any]
+) -> Sequence[Opener]:
+    """What opens each of `models`, in their order; a name that comes twice is asked once."""
+    chosen = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
+    if not chosen:
+        setting, problem = "models", "nobody is named"
+        raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
+    if keys and not any(isinstance(model, str) for model in chosen):
+        setting, problem = next(iter(keys)), "an object has settings of its own"
+        raise InvalidSettingError(setting, problem, "Leave it out")
+    openers: dict[str, Opener] = {}
+    asked: dict[str, Model] = {}
+    for model in chosen:
+        require_reviewer(model)
+        if isinstance(model, str):
+            (opener,) = describe_reviewers([model], inquiry, settings=settings, **keys)
+        else:
+            opener = lend(model)
+        before = asked.setdefault(opener.name, model)
+        if before is not model and not (isinstance(before, str) and isinstance(model, str)):
+            setting, problem = "models", f"two reviewers are named {opener.name!r}"
+            raise InvalidSettingError(setting, problem, "Give each a name of its own")
+        openers.setdefault(opener.name, opener)
+    return tuple(openers.values())

@@ -2,60 +2,65 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Unpack
 
-from unreel.core.errors import InvalidSettingError, MissingExtraError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Scorecard
-from unreel.core.names import plain_name
 from unreel.core.question import Condition
 from unreel.core.registry import Lazy
-from unreel.core.settings import read_settings
-from unreel.engine.committer import Progress
-from unreel.engine.run import ALL_FAILURES
-from unreel.engine.whereabouts import find_place, local_folder, open_access
-from unreel.evaluate import job
-from unreel.evaluate.export import export_rows
-from unreel.evaluate.finding import open_named_run
-from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.scoring import score_run
-from unreel.media.access import require_protection
+from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
-from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.section import OBJECT
+from unreel.verbs.models import (
+    Model,
+    RecipeKeys,
+    Way,
+    fields_of,
+    given,
+    require_parser,
+    require_reviewer,
+)
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what reads and writes tables comes with an extra
     import pandas as pd
 
-RUNS: Final = "runs"
-"""Where runs are kept by default, as with `unreel eval`."""
+    from unreel.evaluate import job
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """A run that is kept: its answers, and what they say. Nobody is asked again."""
+    """A run that is kept: its answers, and what they say. Nobody is asked again.
 
-    kept: job.Run
-    """The same as the engine knows it."""
+    `evaluate` and `open_run` make it.
+    """
+
+    _kept: "job.Run"
 
     @property
     def place(self) -> str:
         """The folder or prefix that holds it."""
-        return self.kept.place.uri
+        return self._kept.place.uri
 
     @property
     def reviewer(self) -> str:
         """The name that its answers carry."""
-        return self.kept.reviewer_name()
+        return self._kept.reviewer_name()
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """How its questions were put."""
-        return self.kept.recipe.conditions
+        return self._kept.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
-        """A scorecard for each condition; the recipe's own parser reads, where none is named."""
-        found = score_run(self.kept, mode=parser or self.kept.recipe.reviewer.parser)
+        """A scorecard for each condition; where no parser is named, the one that the run was given reads.
+
+        Raises:
+            UnreadableSourceError: The benchmark or the run cannot be read.
+        """
+        from unreel.evaluate.scoring import score_run
+
+        found = score_run(self._kept, mode=self._parser(parser))
         return {score.condition: score.scorecard for score in found}
 
     def score(self, *, parser: Mode | None = None) -> Scorecard:
@@ -63,17 +68,22 @@ class Run:
 
         Raises:
             InvalidSettingError: It has several: see `scores`.
+            UnreadableSourceError: The benchmark or the run cannot be read.
         """
-        scores = self.scores(parser=parser)
-        if len(scores) != 1:
-            setting, problem = "run", f"{self.place} has {len(scores)} conditions"
+        if len(self.conditions) != 1:
+            setting, problem = "run", f"{self.place} has {len(self.conditions)} conditions"
             raise InvalidSettingError(setting, problem, "Use scores(), one for each")
-        (card,) = scores.values()
+        (card,) = self.scores(parser=parser).values()
         return card
 
     def rows(self, *, parser: Mode | None = None) -> Iterator[Mapping[str, Any]]:
-        """Every question with its truth, what came back and what it says; as `unreel export` writes."""
-        return export_rows(self.kept, mode=parser or self.kept.recipe.reviewer.parser)
+        """Every question with its truth, what came back and what it says, as `unreel export` writes them.
+
+        One row is held at a time.
+        """
+        from unreel.evaluate.export import export_rows
+
+        return export_rows(self._kept, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
         """The rows as a data frame.
@@ -81,39 +91,52 @@ class Run:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ModuleNotFoundError as error:
-            package, extra = "pandas", "arena"
-            raise MissingExtraError(package, extra) from error
-        return pd.DataFrame(list(self.rows(parser=parser)))
+        frame = Lazy("pandas:DataFrame", "pandas").load()
+        return frame(list(self.rows(parser=parser)))
 
     def report(self, out: str | Path) -> Path:
-        """Write the run as pages to look at, below `out`; the page to open."""
+        """Write the run as pages to look at, below the folder `out`; the page to open.
+
+        Raises:
+            MissingExtraError: What writes pages is not installed.
+            UnsafeTargetError: `out` holds something that a page cannot be written over.
+        """
         write_report = Lazy("unreel.report.site:write_report", "report").load()
-        page: Path = write_report([self.kept], Path(out)).page
+        page: Path = write_report([self._kept], Path(out)).page
         return page
 
+    def _parser(self, named: Mode | None) -> Mode:
+        return require_parser(named) if named else self._kept.recipe.reviewer.parser
+
+    def __repr__(self) -> str:
+        recipe = self._kept.recipe
+        asked = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
+        return f"<Run {self.place}: {asked}>"
+
     def _repr_html_(self) -> str:
-        return "".join(card._repr_html_() for card in self.scores().values())
+        return f"<p>{escape(self.reviewer)}</p>" + "".join(
+            f"<p>{escape(str(condition))}</p>{card._repr_html_()}"
+            for condition, card in self.scores().items()
+        )
 
 
 def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     benchmark: str | Path,
     *,
-    model: str | Reviewer,
+    model: Model,
     protocol: str,
-    conditions: Sequence[Mapping[str, str]] = (),
+    conditions: Sequence[Way] = (),
     out: str | Path | None = None,
     engine: str = "local",
     retry_failed: bool = False,
     trusted: bool = False,
-    on_progress: Callable[[str, Progress], None] = lambda _part, _progress: None,
-    **recipe: Any,
+    on_progress: Callable[[str, Progress], None] | None = None,
+    **recipe: Unpack[RecipeKeys],
 ) -> Run:
     """Put the questions of `protocol` about `benchmark` to `model`, and keep what comes back.
 
-    What the run at `out` holds already is not asked again.
+    What the run at `out` holds already is not asked again, so the same call goes on where an earlier one
+    ended. A question that has no answer is a row with its reason.
 
     Args:
         benchmark: folder or table of clips with their truth.
@@ -129,28 +152,31 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
 
     Raises:
         InvalidSettingError: Something was asked that nobody can do.
+        MissingExtraError: What keeps answers is not installed.
         UnreadableSourceError: The benchmark or the run cannot be read.
     """
-    named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
-    asked = {"benchmark": str(benchmark), "protocol": protocol, "model": named}
+    require_reviewer(model)
+    if not isinstance(model, str) and engine != "local":
+        setting, problem = (
+            "engine",
+            f"{engine} asks elsewhere, and the object {model.name!r} is here",
+        )
+        remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
+        raise InvalidSettingError(setting, problem, remedy)
+    asked = given(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
-        recipe["condition"] = list(conditions)
-    resolved = check_recipe(recipe | asked)
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    access = open_access(settings, trusted=trusted)
-    place = find_place(str(out or Path(RUNS) / _slug(named, protocol, benchmark)), access.storage)
-    run = job.Run(
-        place=place, recipe=resolved, access=access, ledgers=local_folder(place, settings)
-    )
-    job.evaluate(
-        run,
+        asked["condition"] = [fields_of(way) for way in conditions]
+    start = Lazy("unreel.verbs.run_job:start", "eval").load()
+    kept = start(
+        asked,
+        model,
+        out=out,
         engine=engine,
-        retry_failed=ALL_FAILURES if retry_failed else (),
-        reviewer=None if isinstance(model, str) else model,
-        on_step=on_progress,
+        retry_failed=retry_failed,
+        trusted=trusted,
+        on_progress=on_progress,
     )
-    return Run(run)
+    return Run(kept)
 
 
 def open_run(place: str | Path) -> Run:
@@ -158,10 +184,7 @@ def open_run(place: str | Path) -> Run:
 
     Raises:
         InvalidSettingError: There is none.
+        MissingExtraError: What reads answers is not installed.
         UnreadableSourceError: It is damaged, or of another release.
     """
-    return Run(open_named_run(str(place), read_settings()))
-
-
-def _slug(*parts: str | Path) -> str:
-    return "-".join(plain_name(Path(part).name.partition("@")[0]) for part in parts)
+    return Run(Lazy("unreel.verbs.run_job:find", "eval").load()(str(place)))

@@ -1,47 +1,93 @@
 """`score`: answers that are there already, against a benchmark."""
 
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from unreel.benchmarks.answers import join_answers
-from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.scoring import build_rows
+from unreel.benchmarks.answers import Joined, join_answers
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.protocols.protocol import Mode
 from unreel.protocols.protocol import protocol as find_protocol
+from unreel.verbs.models import require_parser
 
 
 def score(  # noqa: PLR0913  what `unreel score` takes
     answers: str | Path | Mapping[str, str | Failure],
     *,
-    benchmark: str | Path,
+    benchmark: str | Path | Benchmark,
     protocol: str,
     prompt: str = "paper",
     parser: Mode = "strict",
     box_space: str | None = None,
+    split: str | None = None,
     seed: int = 0,
 ) -> Scorecard:
     """Score `answers` against the truth of `benchmark`; nobody is asked.
 
+    A clip without an answer is not counted; a warning says how many there are.
+
     Args:
         answers: a JSONL, CSV or Parquet file with `name` and `text` or `failure`, or the texts by
             the names of the clips.
-        benchmark: folder or table of clips with their truth.
-        protocol: the instrument that the answers were asked with.
+        benchmark: folder or table of clips with their truth, or what `open_benchmark` gave.
+        protocol: the instrument that the answers were asked with: `trace`, `realism` or `reality`.
         prompt: the prompt variant that was asked.
         parser: read the form that was asked for, or (`lenient`) also its usual variations.
         box_space: what boxes count in, for example `pixel`; `trace` needs it.
+        split: score this split of the benchmark alone.
         seed: of the intervals.
 
     Raises:
-        UnreadableSourceError: The answers or the benchmark cannot be read.
-        InvalidSettingError: A setting is missing or unknown.
+        UnreadableSourceError: The answers or the benchmark cannot be read, or do not fit together.
+        InvalidSettingError: A setting is missing.
+        UnknownNameError: No protocol, prompt or parser has that name.
     """
     instrument = find_protocol(protocol)
     instrument.prompt(prompt)
-    opened = open_benchmark(Path(benchmark))
-    given = answers if isinstance(answers, Mapping) else Path(answers)
-    joined = join_answers(opened, given)
-    rows = build_rows(joined, instrument, mode=parser, prompt=prompt, space=box_space).rows
-    return instrument.score(rows, seed=seed)
+    if instrument.needs_box_space and box_space is None:
+        setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
+        raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
+    opened = benchmark if isinstance(benchmark, Benchmark) else open_benchmark(Path(benchmark))
+    joined = _in_split(_join(opened, answers), split)
+    scorable = build_rows(
+        joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
+    )
+    _tell_missing(joined, scorable)
+    return instrument.score(scorable.rows, seed=seed)
+
+
+def _join(benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure]) -> Joined:
+    if isinstance(answers, Mapping):
+        source, joined = "answers", join_answers(benchmark, answers)
+    elif Path(answers).is_dir():
+        remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
+        raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
+    else:
+        source, joined = str(answers), join_answers(benchmark, Path(answers))
+    if joined.unknown:
+        first, n = joined.unknown[0], len(joined.unknown)
+        problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
+        raise UnreadableSourceError(source, problem, "Use the names of its entries")
+    return joined
+
+
+def _in_split(joined: Joined, split: str | None) -> Joined:
+    pairs = tuple(pair for pair in joined.pairs if split in {None, pair[0].split})
+    return replace(joined, pairs=pairs)
+
+
+def _tell_missing(joined: Joined, scorable: Scorable) -> None:
+    unusable = (*joined.rejected, *scorable.without_truth)
+    told = [
+        f"{len(scorable.not_asked)} of {len(joined.pairs)} clips have no answer"
+        if scorable.not_asked
+        else "",
+        f"{len(unusable)} rows cannot be used, the first is {unusable[0]}" if unusable else "",
+    ]
+    if any(told):
+        warnings.warn("; ".join(filter(None, told)), UserWarning, stacklevel=3)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import RealismVerdict
@@ -29,7 +30,7 @@ def metric_of(entrant: Entrant, name: str) -> Measured:
     """That figure of the entrant's scorecard."""
     try:
         return entrant.card[name]
-    except KeyError:
+    except UnknownNameError:
         return Unmeasured(f"{entrant.protocol} does not measure it")
 
 

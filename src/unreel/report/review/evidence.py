@@ -25,14 +25,7 @@ from unreel.pages import player
 from unreel.pages.footage import Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
 from unreel.report.review.findings import find_tracks
-from unreel.report.review.opinion_text import (
-    NO_PROOF,
-    agreements,
-    explain_failure,
-    headline,
-    parts,
-    tone,
-)
+from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
 from unreel.report.review.provenance import Provenance
 
 PAGE: Final = "evidence.html"
@@ -127,9 +120,9 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
         "reviewer": plain(opinion.reviewer),
         "instrument": str(opinion.question.instrument),
         "tone": tone(opinion),
-        "headline": headline(opinion),
-        "failure": explain_failure(opinion),
-        "parts": parts(opinion),
+        "headline": opinion.headline,
+        "failure": opinion.problem,
+        "parts": opinion.details,
         "condition": asdict(opinion.question.condition),
         "prompt": opinion.prompt,
         "raw": None if reply is None else plain_lines(reply.text),

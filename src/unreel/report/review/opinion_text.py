@@ -7,11 +7,9 @@ from itertools import combinations
 from typing import Final, Literal
 
 from unreel.core.box import Box
-from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.plain import plain
 from unreel.core.span import MICROSECONDS
-from unreel.core.verdict import TraceVerdict, Unparsed
+from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
 
 Tone = Literal["real", "generated", "graded", "failed"]
@@ -28,32 +26,6 @@ def tone(opinion: Opinion) -> Tone:
         return "failed"
     decision = opinion.decision
     return decision.value if isinstance(decision, Label) else "graded"
-
-
-def headline(opinion: Opinion) -> str:
-    """The verdict in a word or two, or that there is none."""
-    return "no answer" if opinion.verdict is None else opinion.wording.headline(opinion.verdict)
-
-
-def explain_failure(opinion: Opinion) -> str | None:
-    """Why there is no verdict; `None` where there is one."""
-    if isinstance(opinion.outcome, Failure):
-        return plain(str(opinion.outcome))
-    if opinion.verdict is None or opinion.is_readable:
-        return None
-    part = opinion.decision
-    why = part.reason.value if isinstance(part, Unparsed) else ""
-    return (
-        f"the answer could not be read: its {opinion.wording.decides} is {why}. "
-        "The text came back as it stands"
-    )
-
-
-def parts(opinion: Opinion) -> tuple[tuple[str, str], ...]:
-    """What a readable answer says beside its label or score; what it leaves out is named."""
-    if opinion.verdict is None or not opinion.is_readable:
-        return ()
-    return tuple(opinion.wording.details(opinion.verdict))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +68,7 @@ def agreement(opinions: Sequence[Opinion], asked: str) -> Agreement:
     traces = [v for v in verdicts if isinstance(v, TraceVerdict) and v.label is Label.GENERATED]
     boxes = [trace.box for trace in traces if isinstance(trace.box, Box)]
     starts = [trace.start_us for trace in traces if isinstance(trace.start_us, int)]
-    headlines = Counter(map(headline, readable))
+    headlines = Counter(opinion.headline for opinion in readable)
     return Agreement(
         protocol=asked,
         said=dict(headlines.most_common()),

@@ -16,7 +16,7 @@ from unreel.core.plain import plain, plain_lines
 from unreel.core.span import tell_seconds, to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
-from unreel.report.review.opinion_text import explain_failure, headline, parts, tone
+from unreel.report.review.opinion_text import tone
 
 _STYLES = {
     "real": "bold green",
@@ -34,9 +34,9 @@ def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
     head = Text()
     head.append(plain(opinion.reviewer), Style(bold=True))
     head.append(f"  {opinion.question.instrument}  ", "dim")
-    head.append(headline(opinion), _STYLES[tone(opinion)])
+    head.append(opinion.headline, _STYLES[tone(opinion)])
     lines: list[RenderableType] = [head]
-    failure = explain_failure(opinion)
+    failure = opinion.problem
     if failure is not None:
         lines.append(_indent(Text(failure, "yellow"), 2))
         lines.extend(_raw(opinion))
@@ -56,7 +56,7 @@ def _details(opinion: Opinion) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in parts(opinion):
+    for name, text in opinion.details:
         table.add_row(Text(name), Text(text))
     return table
 

@@ -1,0 +1,19 @@
+"""How far a job is."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """What has been committed so far in this run."""
+
+    done: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    totals: dict[str, float] = field(default_factory=dict)
+    """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
+
+    @property
+    def failed(self) -> int:
+        """Rows that are failures."""
+        return sum(self.failures.values())

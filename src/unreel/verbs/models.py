@@ -1,0 +1,86 @@
+"""Who is asked, as a Python program names them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Literal, TypedDict, get_args
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.question import Condition
+from unreel.protocols.protocol import Mode
+from unreel.reviewers.contract import Reviewer
+
+Model = str | Reviewer
+"""A name as `--model` takes it, or an object that answers sheets."""
+Models = Model | Sequence[Model]
+Way = Mapping[str, str] | Condition
+"""How a question is put: a `Condition`, or some of its fields, the others as they are by default."""
+
+_MEMBERS: Final = ("name", "wants", "box_space", "answer", "close")
+
+
+class ReviewerKeys(TypedDict, total=False):
+    """Keys of `[reviewer]`, for those who are named and not for objects."""
+
+    recorded: str | Path
+    """The answers that the model `recorded` replays."""
+    max_tokens: int
+    show: Literal["frames", "clip"]
+    family: str
+    box_space: str
+    deadline_s: float
+    max_connections: int
+    max_requests: int
+    max_cost_usd: Decimal | float
+    prices: str | Path
+
+
+class RecipeKeys(ReviewerKeys, total=False):
+    """Keys of a run's recipe."""
+
+    layout: str
+    mapping: Mapping[str, str]
+    split: str
+    limit: int
+    seed: int
+    parser: Mode
+
+
+def given(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """`keys` as a recipe holds them; what is None was not given."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in keys.items()
+        if value is not None
+    }
+
+
+def fields_of(way: Way) -> dict[str, str]:
+    """`way` as a recipe holds it."""
+    return asdict(way) if isinstance(way, Condition) else dict(way)
+
+
+def require_reviewer(model: object) -> None:
+    """Refuse what is neither a name nor an object that can answer.
+
+    Raises:
+        InvalidSettingError: It lacks something that a `Reviewer` has.
+    """
+    missing = [member for member in _MEMBERS if not hasattr(model, member)]
+    if missing and not isinstance(model, str):
+        setting, problem = "model", f"{model!r} is no Reviewer: it lacks {', '.join(missing)}"
+        remedy = "Give a name such as 'coin', or an object as docs/python.md shows one"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def require_parser(parser: Mode) -> Mode:
+    """The parser, if there is one of that name.
+
+    Raises:
+        UnknownNameError: There is none.
+    """
+    if parser not in get_args(Mode):
+        kind = "parser"
+        raise UnknownNameError(kind, parser, get_args(Mode))
+    return parser

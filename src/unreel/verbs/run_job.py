@@ -1,0 +1,47 @@
+"""What `evaluate` and `open_run` load when they run: the job, and the tables that keep its answers."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from unreel.core.settings import read_settings
+from unreel.engine.progress import Progress
+from unreel.engine.run import ALL_FAILURES
+from unreel.evaluate.finding import open_named_run, plan_run
+from unreel.evaluate.job import Run
+from unreel.evaluate.job import evaluate as evaluate_run
+from unreel.evaluate.recipe import check_recipe
+from unreel.media.access import require_protection
+from unreel.reviewers.section import OBJECT
+from unreel.verbs.models import Model
+
+
+def start(  # noqa: PLR0913  what `evaluate` takes
+    asked: Mapping[str, Any],
+    model: Model,
+    *,
+    out: str | Path | None,
+    engine: str,
+    retry_failed: bool,
+    trusted: bool,
+    on_progress: Callable[[str, Progress], None] | None,
+) -> Run:
+    """The run at `out`, once everything that `asked` describes was put to `model`."""
+    named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
+    recipe = check_recipe({**asked, "model": named})
+    settings = read_settings()
+    require_protection(settings, trusted=trusted)
+    run = plan_run(recipe, out, settings, trusted=trusted)
+    evaluate_run(
+        run,
+        engine=engine,
+        retry_failed=ALL_FAILURES if retry_failed else (),
+        reviewer=None if isinstance(model, str) else model,
+        on_step=on_progress or (lambda _part, _progress: None),
+    )
+    return run
+
+
+def find(place: str) -> Run:
+    """The run that is kept at `place`."""
+    return open_named_run(place, read_settings())
