@@ -5,7 +5,7 @@ from html import escape
 from typing import Final
 
 _CELL: Final = "text-align:left;vertical-align:top;padding:0 1em 0 0"
-_TITLE: Final = "text-align:left;font-weight:bold"
+_TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

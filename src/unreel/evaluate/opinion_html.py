@@ -7,7 +7,8 @@ from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.notebook import html_table
 from unreel.core.plain import plain, plain_lines
-from unreel.core.verdict import TraceVerdict
+from unreel.core.span import to_us
+from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluate.opinion import Opinion
 from unreel.reviewers.contract import ShownFrame
 
@@ -30,9 +31,16 @@ def opinion_html(opinion: Opinion) -> str:
 def _strip(opinion: Opinion) -> str:
     shown = opinion.exhibit.frames if opinion.exhibit else ()
     few = min(FRAMES, len(shown))
-    box = opinion.verdict.box if isinstance(opinion.verdict, TraceVerdict) else None
-    named = box if isinstance(box, Box) else None
-    return "".join(_frame(shown[place * len(shown) // few], named) for place in range(few))
+    picked = [shown[place * len(shown) // few] for place in range(few)]
+    return "".join(_frame(frame, _box_at(frame, opinion.verdict)) for frame in picked)
+
+
+def _box_at(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
+    """The box that a verdict names, from the onset that it names."""
+    if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
+        return None
+    begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= to_us(frame.at_s)
+    return verdict.box if begun else None
 
 
 def _frame(frame: ShownFrame, box: Box | None) -> str:
