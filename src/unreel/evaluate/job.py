@@ -35,7 +35,7 @@ from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRec
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.opening import lend
+from unreel.reviewers.opening import Opener, lend
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
@@ -145,13 +145,14 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
     look ahead it is told that many answers at most, and nothing of the clips. `reviewer` is asked in the
     place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
-    the steps of each
-    commit, by name and part (`answers-written`), for tests that kill a run.
+    the steps of each commit, by name and part (`answers-written`), for tests that kill a run.
     """
     require_conditional_puts(run.place)
     benchmark = run.benchmark()
     left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
     learns = reviewer is None and run.recipe.reviewer.learns
+    # Whoever cannot be asked is told of before the first clip is opened.
+    opener = None if learns else _opener(run, reviewer)
     roll = Roll(run.entries(benchmark, left_out.reject), keeps=learns)
     _require_cleaned(run.scope, roll, is_known=roll.ahead.is_whole)
 
@@ -180,11 +181,9 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         survey = SurveyStage(run.access)
         surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         _require_cleaned(run.scope, roll, is_known=True)
-        if reviewer is None:
+        if opener is None:
             learn_from = partial(_learnables, run, benchmark, roll.kept)
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
-        else:
-            opener = lend(reviewer)
         _keep_recipe(run, opener.name)
         in_flight = run.recipe.reviewer.max_connections
         stage = ReviewStage(opener, run.access, in_flight=in_flight)
@@ -203,6 +202,12 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         n_rejected=left_out.n_rejected,
         rejected=tuple(left_out.rejected),
     )
+
+
+def _opener(run: Run, reviewer: Reviewer | None) -> Opener:
+    if reviewer is not None:
+        return lend(reviewer)
+    return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
 
 
 @contextmanager
