@@ -11,8 +11,8 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.curate.audit.cross_fit import CrossFit, Subject, cross_fit, pushes
-from unreel.curate.audit.describe import describe_sides
 from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.sides import describe_sides
 from unreel.curate.audit.views import View, family, view_features, with_bins
 
 LEAK_FROM: Final = 0.60
