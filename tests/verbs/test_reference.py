@@ -18,4 +18,4 @@ def test_the_reference_is_what_the_docstrings_say() -> None:
     page = module.PAGE.read_text(encoding="utf-8")
     assert page == module.write_page(), "run python docs/reference/make_python.py"
     assert [name for name in unreel.__all__ if f"### `{name}`\n" not in page] == []
-    assert page.index("### `score`") < page.index("## Words") < page.index("### `Answer`")
+    assert page.index("### `score`") < page.index("## Words") < page.index("### `AudioFacts`")
