@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.notebook import html_table
+from unreel.core.plain import plain
 from unreel.core.question import Instrument
 
 
@@ -97,7 +98,7 @@ class Scorecard:
     def __str__(self) -> str:
         lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]
         figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
-        return "\n  ".join([self._title, *lost, *figures])
+        return "\n  ".join(map(plain, [self._title, *lost, *figures]))
 
     def _repr_html_(self) -> str:
         rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]

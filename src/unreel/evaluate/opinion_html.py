@@ -6,7 +6,6 @@ from typing import Final
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.notebook import html_table
-from unreel.core.plain import plain, plain_lines
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluate.opinion import Opinion
@@ -23,8 +22,8 @@ def opinion_html(opinion: Opinion) -> str:
     if opinion.problem is not None:
         rows.append(("problem", opinion.problem))
         if isinstance(opinion.outcome, Reply):
-            rows.append(("answer", plain_lines(opinion.outcome.text)))
-    title = f"{plain(opinion.reviewer)}, {opinion.question.instrument}"
+            rows.append(("answer", opinion.outcome.text))
+    title = f"{opinion.reviewer}, {opinion.question.instrument}"
     return html_table(title, (), rows) + _strip(opinion)
 
 

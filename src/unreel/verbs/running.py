@@ -1,13 +1,14 @@
 """`evaluate` and `open_run`: a benchmark before a reviewer, from Python, and what is kept of it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Scorecard
+from unreel.core.notebook import html_table
+from unreel.core.plain import plain
 from unreel.core.question import Condition
 from unreel.core.registry import Lazy
 from unreel.engine.progress import Progress
@@ -111,12 +112,14 @@ class Run:
     def __repr__(self) -> str:
         recipe = self._kept.recipe
         asked = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
-        return f"<Run {self.place}: {asked}>"
+        return plain(f"<Run {self.place}: {asked}>")
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.reviewer)}</p>" + "".join(
-            f"<p>{escape(str(condition))}</p>{card._repr_html_()}"
-            for condition, card in self.scores().items()
+        cards = self.scores().items()
+        rows = [("reviewer", self.reviewer), ("place", self.place)]
+        return html_table("Run", (), rows) + "".join(
+            html_table("Condition", (), asdict(condition).items()) + card._repr_html_()
+            for condition, card in cards
         )
 
 
