@@ -210,6 +210,9 @@ def test_without_pandas_a_data_frame_says_what_to_install(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+)
 def test_both_engines_keep_the_same_answers(evaluate: Evaluate, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs the extra ray: pip install 'unreel[ray]'")
     here = evaluate(model="coin")
