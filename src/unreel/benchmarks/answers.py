@@ -1,7 +1,7 @@
 """Answers from a file, joined with the entries they are about."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,7 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.answer import Reply
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 
 NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
@@ -39,6 +39,20 @@ class Joined:
     def n_not_asked(self) -> int:
         """Entries without an answer."""
         return sum(outcome is None for _, outcome in self.pairs)
+
+    def in_split(self, split: str | None) -> "Joined":
+        """The entries of that split alone; all of them where none is named.
+
+        Raises:
+            UnknownNameError: No entry is in it.
+        """
+        if split is None:
+            return self
+        pairs = tuple(pair for pair in self.pairs if pair[0].split == split)
+        if not pairs:
+            kind = "split"
+            raise UnknownNameError(kind, split, sorted({entry.split for entry, _ in self.pairs}))
+        return replace(self, pairs=pairs)
 
 
 def read_answers(path: Path) -> Iterator[Given | Rejected]:

@@ -1,7 +1,7 @@
 """`unreel score`: answers against the truth, without asking again."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.output import json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts
-from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
 from unreel.protocols.protocol import Mode, protocol, protocol_names
@@ -120,7 +120,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
-    joined = _in_split(join_answers(opened, Path(answers)), split)
+    joined = join_answers(opened, Path(answers)).in_split(split)
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
     scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
     if as_json:
@@ -128,17 +128,6 @@ def score(  # noqa: PLR0913  one parameter for each option
     else:
         _print(scored)
     sys.exit(0 if scored.is_complete else 1)
-
-
-def _in_split(joined: Joined, split: str | None) -> Joined:
-    if split is None:
-        return joined
-    pairs = tuple(pair for pair in joined.pairs if pair[0].split == split)
-    if not pairs:
-        known = sorted({entry.split for entry, _ in joined.pairs})
-        kind = "split"
-        raise UnknownNameError(kind, split, known)
-    return replace(joined, pairs=pairs)
 
 
 def _scored(card: Scorecard, joined: Joined, scorable: Scorable) -> ScoredAnswers:

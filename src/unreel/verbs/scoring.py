@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from unreel.benchmarks.answers import Joined, join_answers
@@ -45,7 +44,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     Raises:
         UnreadableSourceError: The answers or the benchmark cannot be read, or do not fit together.
         InvalidSettingError: A setting is missing.
-        UnknownNameError: No protocol, prompt or parser has that name.
+        UnknownNameError: No protocol, prompt, parser or split has that name.
     """
     instrument = find_protocol(protocol)
     instrument.prompt(prompt)
@@ -53,7 +52,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
     opened = benchmark if isinstance(benchmark, Benchmark) else open_benchmark(Path(benchmark))
-    joined = _in_split(_join(opened, answers), split)
+    joined = _join(opened, answers).in_split(split)
     scorable = build_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
@@ -74,11 +73,6 @@ def _join(benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure
         problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
         raise UnreadableSourceError(source, problem, "Use the names of its entries")
     return joined
-
-
-def _in_split(joined: Joined, split: str | None) -> Joined:
-    pairs = tuple(pair for pair in joined.pairs if split in {None, pair[0].split})
-    return replace(joined, pairs=pairs)
 
 
 def _tell_missing(joined: Joined, scorable: Scorable) -> None:
