@@ -33,7 +33,7 @@ class Lazy:
             raise MissingExtraError(missing, self.extra) from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail
 class Registry(Generic[T]):
     """One table of names; an unknown name lists the known ones.
 
