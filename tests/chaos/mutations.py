@@ -25,7 +25,7 @@ FAILED = 1
 
 CHAOS = "tests/chaos/test_chaos.py::"
 COMPACTION = "tests/engine/test_compaction.py::"
-LEDGER = "tests/engine/test_ledger.py::"
+LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
 PLACE = "tests/engine/test_place.py::"
 RAY = "tests/engine/test_runners.py::TestRayRunner::"

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import pytest
 from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.curate.step import StepName, Subject, Workbench
@@ -103,13 +105,12 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     assert seen[1] == [clip for clip in seen[0] if clip != "b" * 64]
 
 
-def test_a_row_that_says_something_else_counts_as_failed(tmp_path, curation) -> None:
+def test_a_row_that_says_something_else_is_refused(tmp_path, curation) -> None:
     bench, asked = bench_of(curation), subjects(tmp_path)
     bench.ask(STEP, asked, Looker(FailureReason.UNDECODABLE, 0))
     other = StepName(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
-    (found,) = bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0))
-    assert isinstance(found, Failure)
-    assert found.detail == "the stored row is damaged: rank: Field required"
+    with pytest.raises(UnreadableSourceError, match="make it again"):
+        bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0))
 
 
 def see_red(_reader, _file, _given) -> Coloured:

@@ -255,6 +255,7 @@ class TestLocalRunner(RunnerKit):
 
             async def __call__(self, row: Row) -> Row:
                 if row["key"] == "0030":
+                    await asyncio.sleep(0.5)  # those before it are under way, and shall finish
                     signal.raise_signal(signal.SIGINT)
                 await asyncio.sleep(30 if row["key"] >= "0030" else 0.001)
                 return row | {"text": "done"}

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
 from unreel.core.document import parse_object
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
@@ -87,7 +87,11 @@ class StepName(Generic[Found]):
         )
 
     def read(self, row: Row) -> Found | Failure:
-        """What a row of the table keeps; a damaged one counts as failed."""
+        """What a row of the table keeps; one whose text is no JSON counts as failed.
+
+        Raises:
+            UnreadableSourceError: It says something that this step never finds.
+        """
         if row["failure_reason"] is not None:
             return stored_failure(row["failure_reason"], row["failure_detail"])
         try:
@@ -95,8 +99,11 @@ class StepName(Generic[Found]):
         except InvalidValueError as error:
             return damaged_row(str(error))
         except ValidationError as error:
-            first = error.errors()[0]
-            return damaged_row(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            first = error.errors(include_url=False)[0]
+            problem = f"a finding that it never makes ({first['msg'].lower()})"
+            remedy = "Something else wrote its table: name another folder, or make it again"
+            source = f"steps/{self.name}"
+            raise UnreadableSourceError(source, problem, remedy) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from unreel.engine.worker import Worker
 _PULL_ROWS: Final = 256
 _PULL_S: Final = 0.02
 _POLL_S: Final = 0.002
-_SIGNAL_S: Final = 0.5
+_SIGNAL_S: Final = 0.01
 
 
 class LocalRunner:
@@ -41,10 +41,11 @@ class LocalRunner:
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
             try:
-                # The loop has a thread of its own, so that Ctrl-C arrives here and not in a stage; a
-                # wait without an end would sleep through a signal that another thread took.
-                while not job.ended.wait(_SIGNAL_S):
-                    pass
+                # The loop has a thread of its own, so that Ctrl-C arrives here and not in a stage. What
+                # a signal raises within an event's wait may leave its lock held, and the loop's
+                # thread would wait for it for ever: here nothing but a sleep can be interrupted.
+                while not job.ended:
+                    time.sleep(_SIGNAL_S)
             except BaseException:
                 job.stop()
                 thread.join()
@@ -60,7 +61,7 @@ class _Job:
     def __init__(
         self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: Sink, ledger: StartLog
     ) -> None:
-        self.ended = threading.Event()
+        self.ended = False
         self.error: BaseException | None = None
         self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
         self._workers: list[Worker] = []
@@ -79,7 +80,7 @@ class _Job:
         except BaseException as error:  # noqa: BLE001  handed to the thread that waits
             self.error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
         finally:
-            self.ended.set()
+            self.ended = True
 
     def stop(self) -> None:
         self._stopped = True
