@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from unreel.cli.columns import map_option
+from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import Lazy
-from unreel.protocols.protocol import protocol_names
 
 
 @click.command("eval")
@@ -20,7 +20,7 @@ from unreel.protocols.protocol import protocol_names
 )
 @click.option(
     "--protocol",
-    type=click.Choice(protocol_names()),
+    type=InstrumentName(),
     help="What is asked: where, when and why a clip looks fake; a score from 1 to 5; real or "
     "generated; which of two is real.",
 )

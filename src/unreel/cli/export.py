@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.registry import Lazy, Registry
 from unreel.core.settings import read_settings
-from unreel.protocols.protocol import Mode, protocol_names
+from unreel.protocols.protocol import Mode
 
 if TYPE_CHECKING:
     from unreel.benchmarks.export.writing import Exported
@@ -52,7 +53,7 @@ _WHOLE: Final = "whole"
 )
 @click.option(
     "--protocol",
-    type=click.Choice(protocol_names()),
+    type=InstrumentName(),
     help="Benchmark: what is asked.",
 )
 @click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from unreel.cli.condition import read_conditions
+from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import echo, json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_settings
 from unreel.core.writing import Folder
-from unreel.protocols.protocol import REVIEWED, protocol_names
+from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
     from unreel.core.clip import Clip
@@ -50,7 +51,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--protocol",
     "protocols",
     multiple=True,
-    type=click.Choice(protocol_names("clip")),
+    type=InstrumentName("clip"),
     help="Instrument. Repeatable.  [default: trace, realism]",
 )
 @click.option(

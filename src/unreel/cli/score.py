@@ -12,12 +12,13 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
-from unreel.protocols.protocol import Mode, protocol, protocol_names
+from unreel.protocols.protocol import Mode, protocol
 
 SHOWN: Final = 5
 
@@ -56,7 +57,7 @@ class ScoredAnswers:
 @click.option(
     "--protocol",
     "instrument",
-    type=click.Choice(protocol_names("clip")),
+    type=InstrumentName("clip"),
     help="The instrument that the answers were asked with.",
 )
 @click.option("--prompt", default="paper", show_default=True, help="The prompt variant asked.")

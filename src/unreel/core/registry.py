@@ -32,6 +32,10 @@ class Lazy:
                 raise  # Our own mistake: show it as it is.
             raise MissingExtraError(missing, self.extra) from error
 
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Load the object and call it, for a function whose module can wait until then."""
+        return self.load()(*given, **named)
+
 
 @dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail
 class Registry(Generic[T]):

@@ -78,18 +78,6 @@ class Scorer(typing.Protocol[T, V]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class LateScorer(Generic[T, V]):
-    """A scorer known by its place, `module:name`: the packages of numbers are loaded for the first score."""
-
-    target: str
-
-    def __call__(self, rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
-        """As `Scorer` says."""
-        card: Scorecard = Lazy(self.target).load()(rows, seed=seed)
-        return card
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol(Generic[T, V]):
     """An instrument: what is asked about what, how the answer is read and told, and what answers are worth."""

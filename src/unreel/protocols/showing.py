@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Final, Literal
 
-from unreel.protocols.protocol import protocol, protocol_names
+from unreel.protocols.protocol import PROTOCOLS, protocol
 
 TimeFormat = Literal["seconds", "clock"]
 
@@ -13,7 +13,7 @@ LONGEST_SIDE: Final = 1024
 
 def shows_times(instrument: str) -> bool:
     """Whether what is asked under that name, an instrument or another question, shows each frame's instant."""
-    return instrument in protocol_names() and protocol(instrument).shows_times
+    return instrument in PROTOCOLS and protocol(instrument).shows_times
 
 
 def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.judgement import Label
+from unreel.core.registry import Lazy
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
-from unreel.protocols.preference.parser import parse
 from unreel.protocols.preference.prompts import PROMPTS
 from unreel.protocols.preference.wording import WORDING
-from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.protocol import Protocol
 from unreel.protocols.truths import Known, Truths
 
 
@@ -22,8 +22,8 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Which of two is real",
     prompts=PROMPTS,
-    parse=parse,
-    score=LateScorer("unreel.protocols.preference.scorer:score"),
+    parse=Lazy("unreel.protocols.preference.parser:parse"),
+    score=Lazy("unreel.protocols.preference.scorer:score"),
     truths=Truths(kind=Position, of=_positions),
     wording=WORDING,
     figures=FIGURES,

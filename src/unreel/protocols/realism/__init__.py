@@ -5,10 +5,10 @@ from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
+from unreel.core.registry import Lazy
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.protocol import Protocol
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
-from unreel.protocols.realism.parser import parse
 from unreel.protocols.realism.prompts import PROMPTS
 from unreel.protocols.realism.wording import WORDING
 from unreel.protocols.truths import Known, Truths
@@ -26,8 +26,8 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="How realistic, 1 to 5",
     prompts=PROMPTS,
-    parse=parse,
-    score=LateScorer("unreel.protocols.realism.scorer:score"),
+    parse=Lazy("unreel.protocols.realism.parser:parse"),
+    score=Lazy("unreel.protocols.realism.scorer:score"),
     truths=Truths(kind=Rating, of=_ratings),
     wording=WORDING,
     figures=FIGURES,

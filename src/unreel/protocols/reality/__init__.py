@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.clip import Origin
+from unreel.core.registry import Lazy
 from unreel.core.verdict import RealityVerdict
-from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.protocol import Protocol
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
-from unreel.protocols.reality.parser import parse
 from unreel.protocols.reality.prompts import PROMPTS
 from unreel.protocols.reality.wording import WORDING
 from unreel.protocols.truths import Known, Truths
@@ -22,8 +22,8 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Real or generated",
     prompts=PROMPTS,
-    parse=parse,
-    score=LateScorer("unreel.protocols.reality.scorer:score"),
+    parse=Lazy("unreel.protocols.reality.parser:parse"),
+    score=Lazy("unreel.protocols.reality.scorer:score"),
     truths=Truths(kind=Origin, of=_origins),
     wording=WORDING,
     figures=FIGURES,

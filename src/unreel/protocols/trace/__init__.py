@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from unreel.core.registry import Lazy
 from unreel.core.verdict import TraceVerdict
-from unreel.protocols.protocol import LateScorer, Protocol
+from unreel.protocols.protocol import Protocol
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
-from unreel.protocols.trace.parser import parse
 from unreel.protocols.trace.prompts import PROMPTS
 from unreel.protocols.trace.truth import TraceTruth, trace_truths
 from unreel.protocols.trace.wording import WORDING
@@ -15,8 +15,8 @@ TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Where, when and why",
     prompts=PROMPTS,
-    parse=parse,
-    score=LateScorer("unreel.protocols.trace.scorer:score"),
+    parse=Lazy("unreel.protocols.trace.parser:parse"),
+    score=Lazy("unreel.protocols.trace.scorer:score"),
     truths=Truths(kind=TraceTruth, of=trace_truths),
     wording=WORDING,
     figures=FIGURES,

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.protocols.protocol import protocol, protocol_names
+from unreel.protocols.protocol import PROTOCOLS, protocol
 from unreel.reviewers.contract import Sheet
 
 
 def phrase(sheet: Sheet, p_generated: Sequence[float]) -> Reply | Failure:
     """The answer of someone who holds each clip of `sheet` to be generated with that probability."""
     name = sheet.instrument.protocol
-    if name in protocol_names() and protocol(name).n_clips == len(p_generated):
+    if name in PROTOCOLS and protocol(name).n_clips == len(p_generated):
         return Reply(text=protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
     asked = f"not asked: no floor can answer {sheet.instrument} about {len(p_generated)} clips"
     return Failure(FailureReason.REQUEST_REJECTED, asked)
