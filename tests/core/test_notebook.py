@@ -1,15 +1,15 @@
 """Clips and scorecards as a notebook and a terminal show them."""
 
-from fractions import Fraction
+from dataclasses import replace
 
 import pytest
 
-from unreel.core.clip import Clip, ClipId
+from unreel.core.clip import Clip
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
-from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.notebook import html_table
 from unreel.core.question import Instrument
+from unreel.testing.reviewers import sample_exhibit
 
 CARD = Scorecard(
     instrument=Instrument("reality", 1),
@@ -32,21 +32,10 @@ CARD = Scorecard(
 )
 
 
-def make_clip(*, audio: tuple[AudioFacts, ...] = ()) -> Clip:
-    video = VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=64,
-        height=48,
-        rotation_deg=0,
-        n_frames=50,
-        average_rate=Fraction(25),
-        variable_rate=False,
-        first_at_s=Fraction(0),
-        duration_s=Fraction(2),
-    )
-    facts = ClipFacts(container="mov", size_bytes=9, video=video, audio=audio)
-    return Clip(id=ClipId("ab" * 32), location="<b>clip</b>.mp4", facts=facts)
+def make_clip(*, audio: bool) -> Clip:
+    clip = sample_exhibit("x").clip
+    facts = clip.facts if audio else replace(clip.facts, audio=())
+    return replace(clip, location="<b>clip</b>.mp4", facts=facts)
 
 
 def test_a_table_shows_text_and_runs_nothing() -> None:
@@ -82,10 +71,9 @@ def test_an_unknown_figure_names_the_nearest() -> None:
 
 
 def test_a_clip_tells_its_facts_and_escapes_its_name() -> None:
-    sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
-    assert make_clip().size == (64, 48)
-    assert "none" in make_clip()._repr_html_()
-    page = make_clip(audio=(sound,))._repr_html_()
+    assert make_clip(audio=False).size == (64, 48)
+    assert "none" in make_clip(audio=False)._repr_html_()
+    page = make_clip(audio=True)._repr_html_()
     assert "aac" in page
     assert "2.00 s, 50 frames" in page
     assert "<b>clip</b>" not in page

@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.judgement import Pair
+from unreel.core.judgement import subject_of
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
 from unreel.protocols.protocol import Protocol, protocol
@@ -149,8 +149,7 @@ def _ask(
     condition: Condition,
     scope: Scope,
 ) -> Planned[C]:
-    first, *second = (clip.id for clip in clips)
-    subject = Pair(first, *second) if second else first
+    subject = subject_of(*(clip.id for clip in clips))
     return Planned(
         name=" | ".join(entry.name for entry in entries),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),

@@ -49,3 +49,13 @@ class Pair:
         if self.first == self.second:
             msg = f"a pair needs two different clips, got {self.first} twice. Drop the duplicate"
             raise InvalidValueError(msg)
+
+
+def subject_of(first: ClipId, *second: ClipId) -> ClipId | Pair:
+    """What a question about one clip, or about two in that order, is about."""
+    return Pair(first, *second) if second else first
+
+
+def clips_of(subject: ClipId | Pair) -> tuple[ClipId, ...]:
+    """The clips in the order shown."""
+    return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)

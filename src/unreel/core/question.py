@@ -6,7 +6,7 @@ from typing import Literal
 
 from unreel.core.clip import ClipId
 from unreel.core.identity import digest
-from unreel.core.judgement import Pair
+from unreel.core.judgement import Pair, clips_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,7 @@ class Question:
     @property
     def shown(self) -> tuple[ClipId, ...]:
         """The clips in the order shown."""
-        subject = self.subject
-        return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
+        return clips_of(self.subject)
 
     def key(self, reviewer: str) -> str:
         """Identity of this question put to `reviewer`: the same on every machine and in every run."""

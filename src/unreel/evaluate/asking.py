@@ -11,12 +11,13 @@ from pydantic import TypeAdapter
 from unreel.benchmarks.planning import Planned
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.judgement import Pair
+from unreel.core.judgement import subject_of
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
 from unreel.evaluate.survey import FACTS
+from unreel.evaluate.tables import usage_columns
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener
 
@@ -76,7 +77,7 @@ class ReviewStage(MediaStage):
     async def __call__(self, row: Row) -> Row:
         clips = tuple(_clips(row))
         question = Question(
-            subject=clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id),
+            subject=subject_of(*(clip.id for clip in clips)),
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
@@ -84,12 +85,10 @@ class ReviewStage(MediaStage):
         noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
         if isinstance(asked.outcome, Failure):
             return failed(noted, asked.outcome)
-        usage = asked.outcome.usage
         return noted | {
             "text": asked.outcome.text,
             "latency_us": asked.outcome.latency_us,
-            "input_tokens": None if usage is None else usage.input_tokens,
-            "output_tokens": None if usage is None else usage.output_tokens,
+            **usage_columns(asked.outcome.usage),
             "cost_usd": None if asked.cost_usd is None else float(asked.cost_usd),
         }
 

@@ -15,7 +15,8 @@ from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.stage import Resources, Row, Stage, failed
-from unreel.evaluate.rulings import KeptRulings, Ruling, add_usages, columns_of, usage_columns
+from unreel.evaluate.rulings import KeptRulings, Ruling, add_usages, columns_of
+from unreel.evaluate.tables import usage_columns
 from unreel.protocols.text import after_thinking
 from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
 from unreel.reviewers.contract import Sheet
@@ -204,7 +205,7 @@ def agreement(first: Judging, second: Judging, *, seed: int) -> Agreement:
     if first.judge == second.judge:
         msg = f"both judges are {first.judge!r}. Name another model as the second judge"
         raise InvalidValueError(msg)
-    if [one.clip for one in first.judged] != [other.clip for other in second.judged]:
+    if [judged.clip for judged in first.judged] != [judged.clip for judged in second.judged]:
         msg = "the judges did not judge the same explanations. Give both the same list"
         raise InvalidValueError(msg)
     pairs = zip(first.judged, second.judged, strict=True)

@@ -10,7 +10,7 @@ from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, protocol
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import check_sections, given
 from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.section import ReviewerSection
@@ -100,9 +100,8 @@ class EvalRecipe(Section):
 
 def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
     """Defaults below `file` below `flags`; a flag that is None was not given."""
-    given = {} if file is None else read_toml(file, "recipe")
-    merged = given | {name: value for name, value in flags.items() if value is not None}
-    return check_recipe(merged)
+    written = {} if file is None else read_toml(file, "recipe")
+    return check_recipe(written | given(flags))
 
 
 def check_recipe(values: object) -> EvalRecipe:

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
 
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
@@ -19,16 +18,13 @@ from unreel.core.settings import Settings
 from unreel.evaluate.opinion import Opinion, opinion_of
 from unreel.evaluate.opinion_html import opinion_html
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import REVIEWED, Mode, protocol, protocol_names
-from unreel.recipes.check import check_sections
+from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, protocol, protocol_names
+from unreel.recipes.check import check_sections, given
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Exhibit, Material
 from unreel.reviewers.opening import Opener, OpenReviewer
 from unreel.reviewers.section import ReviewerSection
-
-INSTRUMENTS: Final = protocol_names("clip")
-"""Those that ask about one clip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +38,10 @@ class Inquiry:
 
     def __post_init__(self) -> None:
         for name in self.protocols:
-            if name not in INSTRUMENTS or protocol(name).subject != "clip":
+            if name not in PROTOCOLS or protocol(name).subject != "clip":
                 setting, problem = "protocol", f"{name!r} does not ask about one clip"
-                raise InvalidSettingError(setting, problem, f"Use {', '.join(INSTRUMENTS)}")
+                remedy = f"Use {', '.join(protocol_names('clip'))}"
+                raise InvalidSettingError(setting, problem, remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +74,16 @@ def inquire(
 
 
 def describe_reviewers(
-    models: Sequence[str], inquiry: Inquiry, *, settings: Settings, **given: object
+    models: Sequence[str], inquiry: Inquiry, *, settings: Settings, **keys: object
 ) -> tuple[Opener, ...]:
     """The reviewers that `models` name, each once; the names and settings are those of `unreel eval`.
 
-    `given` are further keys of `[reviewer]`; what is None was not given.
+    `keys` are further ones of `[reviewer]`; what is None was not given.
     """
     condition = ConditionSection(**asdict(inquiry.condition))
-    plain = {
-        name: str(v) if isinstance(v, Path) else v for name, v in given.items() if v is not None
-    }
     openers: dict[str, Opener] = {}
     for model in models:
-        section = check_sections(ReviewerSection, {"model": model} | plain)
+        section = check_sections(ReviewerSection, {"model": model} | given(keys))
         condition.require_thinking(protocol(inquiry.protocols[0]), section)
         opener = section.opener(key_hosts=settings.key_hosts)
         openers[opener.name] = opener

@@ -18,6 +18,7 @@ from unreel.core.writing import Folder
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.stage import Row, has_failed
 from unreel.engine.table import Table
+from unreel.evaluate.tables import usage_columns
 
 EARLIER_FILE: Final = "judge.jsonl"
 """Where earlier releases kept rulings, one a line; it is read and never written."""
@@ -81,7 +82,9 @@ class KeptRulings:
     def read(self, keys: Collection[str]) -> dict[str, Ruling]:
         """All that is kept under `keys`: the table's, and the file's where the table has none."""
         stored, earlier = self.stored(keys), self.earlier(keys)
-        return stored | earlier | {key: one for key, one in stored.items() if one.is_settled}
+        return (
+            stored | earlier | {key: ruling for key, ruling in stored.items() if ruling.is_settled}
+        )
 
     def _lines(self) -> Iterator["_Line"]:
         """All whole lines; one that a kill cut short was never answered."""
@@ -116,14 +119,6 @@ def columns_of(ruling: Ruling) -> Row:
         "why": ruling.why or None,
         "detail": ruling.detail or None,
         **usage_columns(ruling.usage),
-    }
-
-
-def usage_columns(usage: Usage | None) -> Row:
-    """The columns that hold the tokens; they are empty where nobody told them."""
-    return {
-        "input_tokens": None if usage is None else usage.input_tokens,
-        "output_tokens": None if usage is None else usage.output_tokens,
     }
 
 

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from unreel.core.answer import Usage
 from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row
 
 ANSWERS: Final = TableSchema(
     name="answers",
@@ -58,3 +60,11 @@ RULINGS: Final = TableSchema(
 The key follows from the judge, its prompt and both texts, none of which is stored. Tokens are those of
 all replies behind the row.
 """
+
+
+def usage_columns(usage: Usage | None) -> Row:
+    """The columns that hold the tokens; they are empty where nobody told them."""
+    return {
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+    }

@@ -1,6 +1,7 @@
 """The one reader of recipes: values become sections, or the first thing that is wrong with them is said."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -42,6 +43,15 @@ def check_sections(
                 words = first["msg"]
                 problem, remedy = words[:1].lower() + words[1:], "Give a value that it takes"
         raise InvalidSettingError(key or "recipe", problem, remedy) from error
+
+
+def given(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """`keys` as a recipe holds them; what is None was not given."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in keys.items()
+        if value is not None
+    }
 
 
 def _section_at(shape: type[Section], place: tuple[int | str, ...]) -> type[Section]:

@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.judgement import Pair
+from unreel.core.judgement import clips_of
 from unreel.core.question import Condition
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import Rows, score_run
@@ -131,15 +131,10 @@ def _items(
 ) -> Iterator[Item]:
     by_key: dict[str, list[Row[Any, Any]]] = {}
     for row in rows:
-        by_key.setdefault("+".join(_shown(row)), []).append(row)
+        by_key.setdefault("+".join(clips_of(row.subject)), []).append(row)
     for key, group in by_key.items():
-        shown = tuple(subjects[clip] for clip in _shown(group[0]))
+        shown = tuple(subjects[clip] for clip in clips_of(group[0].subject))
         yield Item(key=key, subjects=shown, rows=tuple(group), stored=stored.get(key, {}))
-
-
-def _shown(row: Row[Any, Any]) -> tuple[str, ...]:
-    subject = row.subject
-    return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)
 
 
 def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, get_args
+from typing import Final, Literal, TypedDict, get_args
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.question import Condition
@@ -45,15 +45,6 @@ class RecipeKeys(ReviewerKeys, total=False):
     limit: int
     seed: int
     parser: Mode
-
-
-def given(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """`keys` as a recipe holds them; what is None was not given."""
-    return {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in keys.items()
-        if value is not None
-    }
 
 
 def fields_of(way: Way) -> dict[str, str]:

@@ -19,6 +19,7 @@ from unreel.evaluate.review import (
 )
 from unreel.media.access import media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
+from unreel.recipes.check import given
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import Opener, ReviewerPool, lend
 from unreel.verbs.models import (
@@ -27,7 +28,6 @@ from unreel.verbs.models import (
     ReviewerKeys,
     Way,
     fields_of,
-    given,
     require_parser,
     require_reviewer,
 )

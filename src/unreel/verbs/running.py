@@ -13,12 +13,12 @@ from unreel.core.question import Condition
 from unreel.core.registry import Lazy
 from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
+from unreel.recipes.check import given
 from unreel.verbs.models import (
     Model,
     RecipeKeys,
     Way,
     fields_of,
-    given,
     require_parser,
     require_reviewer,
 )
