@@ -42,14 +42,10 @@ Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curation:
-    """What is to be made, from where, and the bench to make it on."""
+class Curation(Work):
+    """The work of a whole recipe."""
 
     recipe: CurateRecipe
-    root: Path
-    """Relative paths of the recipe start here."""
-    bench: Workbench
-    accept_leak: bool = False
 
 
 def open_bench(
@@ -142,12 +138,7 @@ def curate(curation: Curation, *, until: str | None = None) -> State:
     try:
         with kept_up(bench.engine) as runner:
             ready = replace(bench, access=_reaching_its_own(curation), engine=runner)
-            work = Work(
-                recipe=recipe,
-                root=curation.root,
-                bench=ready,
-                accept_leak=curation.accept_leak,
-            )
+            work = replace(curation, bench=ready)
             for step in STEPS:
                 settings = step.settings(recipe)
                 if settings is None:

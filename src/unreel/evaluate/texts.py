@@ -71,7 +71,7 @@ class ExplanationJudges:
         first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
         self.agreements.extend(agreement(first, other, seed=self.seed) for other in others)
-        scores = dict(zip(asked, (one.score for one in first.judged), strict=True))
+        scores = dict(zip(asked, (judged.score for judged in first.judged), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 
@@ -85,7 +85,7 @@ class ReasonSimilarity:
         """The rows with the similarity of their reasons to a person's."""
         asked = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
         found = compare_reasons([_reasoned(rows[i]) for i in asked], self.encoder)
-        scores = dict(zip(asked, (one.score for one in found.similarities), strict=True))
+        scores = dict(zip(asked, (pair.score for pair in found.similarities), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 

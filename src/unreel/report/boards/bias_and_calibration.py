@@ -6,8 +6,8 @@ from unreel.protocols.figures import Figure
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, grouped, ladder, ranked
 from unreel.report.boards.figures import metric_of
-from unreel.report.boards.ranking import name_cell
-from unreel.report.boards.tables import Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.ranking import line_of
+from unreel.report.boards.tables import Column, Notes, Table, measured_cell
 from unreel.stats.detection import Calibration
 
 _PERCENT = (0.0, 100.0)
@@ -43,15 +43,12 @@ def bias(board: Board) -> Panel | None:
     )
     notes = Notes()
     lines = [
-        Line(
-            cells=(
-                name_cell(contender),
-                *(
-                    measured_cell(metric_of(contender.entrant, figure.metric), notes)
-                    for figure in (*both, habit)
-                ),
+        line_of(
+            contender,
+            (
+                measured_cell(metric_of(contender.entrant, figure.metric), notes)
+                for figure in (*both, habit)
             ),
-            kind=contender.kind,
         )
         for contender in board.contenders
     ]
@@ -110,10 +107,7 @@ def whole_frames(board: Board) -> Panel | None:
     )
     notes = Notes()
     lines = [
-        Line(
-            cells=(name_cell(contender), measured_cell(values[contender.name], notes)),
-            kind=contender.kind,
-        )
+        line_of(contender, [measured_cell(values[contender.name], notes)])
         for contender in board.contenders
     ]
     return Panel(
@@ -160,17 +154,16 @@ def _labels(board: Board) -> Panel:
     )
     notes = Notes()
     lines = [
-        Line(
-            cells=(
-                name_cell(contender),
+        line_of(
+            contender,
+            [
                 *(
                     measured_cell(_share(calibrations[contender.name], called), notes)
                     for called in _CALLED
                 ),
                 measured_cell(calibrations[contender.name].ece, notes, places=3),
                 measured_cell(calibrations[contender.name].brier, notes, places=3),
-            ),
-            kind=contender.kind,
+            ],
         )
         for contender in board.contenders
     ]
@@ -243,14 +236,11 @@ def _scores(board: Board) -> Panel:
     lines = []
     for contender in board.contenders:
         rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
-        cells = [
-            name_cell(contender),
-            measured_cell(ladders[contender.name].leniency, notes, places=2),
-        ]
+        cells = [measured_cell(ladders[contender.name].leniency, notes, places=2)]
         for score in range(1, 6):
             people = rungs.get(score, Unmeasured("the score was never given"))
             cells.append(measured_cell(people, notes, places=2))
-        lines.append(Line(cells=tuple(cells), kind=contender.kind))
+        lines.append(line_of(contender, cells))
     columns = [
         Column(title="Reviewer", numbers=False),
         Column(title="Leniency", meaning="mean of its score less people's"),

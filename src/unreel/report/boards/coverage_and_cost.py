@@ -6,11 +6,10 @@ from typing import Any
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, stacked
 from unreel.report.boards.figures import Cost, Upshot, cost_of, upshot_of
-from unreel.report.boards.ranking import name_cell
+from unreel.report.boards.ranking import line_of
 from unreel.report.boards.tables import (
     Cell,
     Column,
-    Line,
     Notes,
     Table,
     count_cell,
@@ -43,7 +42,7 @@ def coverage(board: Board) -> Panel:
     for contender in board.contenders:
         counts = _counts(upshots[contender.name], order)
         cells = [Cell(text=f"{n:,}") for n in (upshots[contender.name].n_asked, *counts.values())]
-        lines.append(Line(cells=(name_cell(contender), *cells), kind=contender.kind))
+        lines.append(line_of(contender, cells))
     tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
     if any(upshot.parts for upshot in upshots.values()):
         tables.append(_parts(board, upshots))
@@ -64,10 +63,7 @@ def costs(board: Board) -> Panel:
     notes = Notes()
     costs_by_name = {contender.name: cost_of(contender.entrant) for contender in board.contenders}
     lines = [
-        Line(
-            cells=(name_cell(contender), *_cost_cells(costs_by_name[contender.name], notes)),
-            kind=contender.kind,
-        )
+        line_of(contender, _cost_cells(costs_by_name[contender.name], notes))
         for contender in board.contenders
     ]
     columns = (
@@ -147,12 +143,9 @@ def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
     columns = [Column(title="Reviewer", numbers=False)]
     columns += [Column(title=name) for name in names]
     lines = [
-        Line(
-            cells=(
-                name_cell(contender),
-                *(Cell(text=f"{upshots[contender.name].parts.get(name, 0):,}") for name in names),
-            ),
-            kind=contender.kind,
+        line_of(
+            contender,
+            (Cell(text=f"{upshots[contender.name].parts.get(name, 0):,}") for name in names),
         )
         for contender in board.contenders
     ]

@@ -1,5 +1,6 @@
 """Who is best, and how fast each falls from the easy question to the hard ones."""
 
+from collections.abc import Iterable
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured
@@ -71,13 +72,7 @@ def gradient(board: Board) -> Panel | None:
     columns = [Column(title="Reviewer", numbers=False)]
     columns += [Column(title=_step(figure), meaning=figure.meaning) for figure in steps]
     lines = [
-        Line(
-            cells=(
-                name_cell(contender),
-                *(measured_cell(_height(contender, figure), notes) for figure in steps),
-            ),
-            kind=contender.kind,
-        )
+        line_of(contender, (measured_cell(_height(contender, figure), notes) for figure in steps))
         for contender in board.contenders
     ]
     chart = Chart(
@@ -114,6 +109,11 @@ def name_cell(contender: Contender) -> Cell:
     """A contender's name, marked where it is a floor, with a way to its clips."""
     badge = "floor" if contender.kind == "floor" else ""
     return Cell(text=contender.name, badge=badge, link=urlencode({"reviewer": contender.place}))
+
+
+def line_of(contender: Contender, cells: Iterable[Cell]) -> Line:
+    """A contender's line of a table: its name, then `cells`."""
+    return Line(cells=(name_cell(contender), *cells), kind=contender.kind)
 
 
 def _steps(board: Board) -> list[Figure]:
