@@ -49,7 +49,7 @@ def test_every_frame_of_every_clip_is_at_its_exact_time(shared_clips, part) -> N
             plans = plans_of(timeline) if compare else []
             indices = sorted({index for plan in plans for index in plan.indices})
             instants, sums = plain_decode(clip.path, set(indices))
-            assert [timeline.at_s(i) for i in range(timeline.n_frames)] == instants, clip.id
+            assert [timeline.presented_s(i) for i in range(timeline.n_frames)] == instants, clip.id
             frames = decode_frames(file, timeline, indices=indices, max_pixels=MAX_PIXELS)
             ours = {frame.index: zlib.crc32(frame.rgb.tobytes()) for frame in frames}
             assert ours == sums, clip.id

@@ -44,5 +44,12 @@ def test_sound_without_end_is_left_at_the_cap(make, failure_of, monkeypatch) -> 
 
 def test_the_start_is_on_the_clock_of_the_frames(make) -> None:
     sound = read_sound(make(container="ts", tone_hz=440))
-    assert 0 <= sound.start_s < 2
+    assert abs(sound.start_s) < Fraction(1, 10)
     assert "16000 Hz" in repr(sound)
+
+
+@pytest.mark.parametrize("container", ["mp4", "mkv"])
+def test_sound_that_begins_before_the_pictures_says_so(make, container) -> None:
+    instants = tuple(7 + Fraction(i, 24) for i in range(48))
+    sound = read_sound(make(container=container, tone_hz=440, instants_s=instants))
+    assert abs(sound.start_s + 7) < Fraction(1, 10)

@@ -1,6 +1,7 @@
 """When frames are shown, read from packets."""
 
 import io
+from dataclasses import replace
 from fractions import Fraction
 
 import av
@@ -20,7 +21,7 @@ def full_decode(data: bytes) -> list[Fraction]:
 
 
 def instants(timeline: Timeline) -> list[Fraction]:
-    return [timeline.at_s(index) for index in range(timeline.n_frames)]
+    return [timeline.presented_s(index) for index in range(timeline.n_frames)]
 
 
 def cut_before_key(data: bytes, *, key: int, muxer: str) -> io.BytesIO:
@@ -41,6 +42,14 @@ def test_a_constant_rate_gives_exact_instants() -> None:
     timeline = Timeline.at_rate(RATE, n_frames=4)
     assert instants(timeline) == [0, 1 / RATE, 2 / RATE, 3 / RATE]
     assert timeline.duration_s == Fraction(4004, 30000)
+
+
+def test_instants_count_from_the_first_frame_wherever_the_container_begins() -> None:
+    late = Timeline.at_rate(Fraction(10), n_frames=3)
+    late = replace(late, ticks=tuple(tick - 70 for tick in late.ticks))
+    assert [late.at_s(index) for index in range(3)] == [0, Fraction(1, 10), Fraction(1, 5)]
+    assert [late.shown_at(Fraction(n, 20)) for n in range(-1, 7)] == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert late.first_at_s == -7
 
 
 def test_a_frame_is_on_the_screen_until_the_next_one_begins() -> None:

@@ -17,7 +17,13 @@ from unreel.pages.footage import Footage
 from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec, moving_marks, play
 
 CLIP = Footage(
-    src="clip.mp4", width=192, height=128, n_frames=4, rate=Fraction(30000, 1001), is_copy=False
+    src="clip.mp4",
+    width=192,
+    height=128,
+    n_frames=4,
+    rate=Fraction(30000, 1001),
+    first_us=0,
+    is_copy=False,
 )
 BOX = BoxSpec.of(BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)))
 BENT = TraceSpec(start_us=250_000, end_us=None, boxes=(BOX,), label="bends", text="It bends.")

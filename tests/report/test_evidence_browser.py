@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,27 @@ def test_a_form_that_browsers_do_not_play_is_shown_as_a_copy(watched, tmp_path) 
     bare, found = outline(watched, 0)
     assert read_index(np.asarray(bare)) == 30
     assert found == pytest.approx((0.25, 0.25, 0.5, 0.75), abs=0.006)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    ("container", "start_s"), [("mp4", 7), ("webm", 7), ("mp4", Fraction(-1, 2))]
+)
+def test_a_clip_that_begins_elsewhere_seeks_to_the_frame_that_unreel_marks(
+    watched, tmp_path, container, start_s, at_once
+) -> None:
+    file = tmp_path / f"late.{container}"
+    instants = tuple(start_s + Fraction(index, 24) for index in range(48))
+    file.write_bytes(synthesise(replace(BALL, container=container, instants_s=instants)))
+    said = {"recorded:one": {"trace": trace_text((96, 54, 192, 162), start_s=1.25)}}
+    write(review_with(file, said), tmp_path)
+    watched.open(tmp_path / "evidence.html")
+    if not at_once:
+        ready(watched)
+    seek_by_trace(watched, "recorded:one: it bends", 1_250_000)
+    bare, _ = outline(watched, 0)
+    before = 12 if start_s < 0 else 0  # an edit list leaves out what lies before 0
+    assert read_index(np.asarray(bare)) == before + 30
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,11 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
+from unreel.evaluate.asking import CLIP_CLOCK
 from unreel.evaluate.judge import judge_all
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import ExplanationJudges, kept_rulings
-from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG, shown_us
 from unreel.report.entrants import read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
@@ -217,3 +220,18 @@ def read_back(page: Path) -> tuple[Any, list[Any]]:
     return index, [
         one for chunk in packed for one in json.loads(gzip.decompress(base64.b64decode(chunk)))
     ]
+
+
+def test_frames_shown_count_from_the_first_frame_in_answers_new_and_old(trace_run: Any) -> None:
+    (entrant,) = read_run(trace_run)
+    item = entrant.items[0]
+    (subject,) = item.subjects
+    video = replace(subject.clip.facts.video, first_at_s=Fraction(7))
+    clip = replace(subject.clip, facts=replace(subject.clip.facts, video=video))
+    late = replace(item, subjects=(replace(subject, clip=clip),))
+    new = {"box_space": "pixel", "clock": CLIP_CLOCK, "frames": [[[0, "0"], [12, "1/2"]]]}
+    old = {"box_space": "pixel", "frames": [[[0, "7"], [12, "15/2"]]]}
+    from_zero = {"box_space": "pixel", "frames": [[[0, "0"], [12, "1/2"]]]}
+    for asked, notes in ((late, new), (late, old), (item, new), (item, from_zero)):
+        noted = replace(asked, stored={**item.stored, "notes": json.dumps(notes)})
+        assert list(shown_us(noted)) == [[0, 500_000]]

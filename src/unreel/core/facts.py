@@ -21,7 +21,7 @@ class VideoFacts:
     variable_rate: bool
     """True when frames do not follow each other at one distance."""
     first_at_s: Fraction
-    """Presentation time of the first frame."""
+    """When the container presents the first frame; every other instant counts from that frame."""
     duration_s: Fraction
     """From the first frame's start to the last frame's end."""
 

@@ -21,6 +21,8 @@ from unreel.evaluate.tables import usage_columns
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener
 
+CLIP_CLOCK: Final = "first frame"
+"""What noted instants count from; answers kept by earlier releases name nothing and count as their container."""
 _CONDITION: Final = TypeAdapter(Condition)
 
 
@@ -100,6 +102,7 @@ class ReviewStage(MediaStage):
 def _notes(asked: Asked) -> dict[str, Any]:
     return {
         "box_space": asked.box_space,
+        "clock": CLIP_CLOCK,
         "frames": [
             [[frame.index, str(frame.at_s)] for frame in exhibit.frames]
             for exhibit in asked.exhibits

@@ -21,7 +21,7 @@ Rgb = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One frame as a player shows it: its place in the clip, its exact instant, its pixels."""
+    """One frame as a player shows it: its place in the clip, its exact instant after the first, its pixels."""
 
     index: int
     at_s: Fraction
@@ -97,7 +97,7 @@ class _Walk:
 
     def _step(self) -> VideoFrame:
         """The next frame of the timeline."""
-        planned_s = self._timeline.at_s(self.position)
+        planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
             at_s = _instant(frame)
             if self._landing and at_s is not None and at_s < planned_s:

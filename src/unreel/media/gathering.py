@@ -30,6 +30,7 @@ class SampledFrame:
 
     index: int
     at_s: Fraction
+    """When it appears, after the clip's first frame."""
     width: int
     height: int
     encoding: Encoding

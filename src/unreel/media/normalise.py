@@ -89,7 +89,7 @@ def shown_frames(timeline: Timeline, rate: Fraction) -> list[int]:
     if n_frames > MAX_FRAMES:
         detail = f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    return [timeline.shown_at(timeline.first_at_s + tick / rate) for tick in range(n_frames)]
+    return [timeline.shown_at(tick / rate) for tick in range(n_frames)]
 
 
 def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
@@ -152,7 +152,7 @@ def _read_sound(
 def read_stereo(
     file: BinaryIO, *, from_s: Fraction, n_samples: int, max_pixels: int
 ) -> NDArray[np.int16]:
-    """`n_samples` of the clip's sound from `from_s` on; silence where it has none."""
+    """`n_samples` of the clip's sound from `from_s` of its container on; silence where it has none."""
     samples = np.zeros((n_samples, CHANNELS), np.int16)
     place = 0
     with open_clip(file, max_pixels=max_pixels) as clip:

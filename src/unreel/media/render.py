@@ -74,7 +74,8 @@ def render(
     start_s, end_s = timeline.at_s(first), _instant(timeline, end)
     if cut.length_s is not None and start_s + cut.length_s < end_s:
         end_s = start_s + cut.length_s
-        end = max(first + 1, bisect_left(timeline.ticks, end_s / timeline.time_base))
+        end_tick = timeline.ticks[0] + end_s / timeline.time_base
+        end = max(first + 1, bisect_left(timeline.ticks, end_tick))
     if form is None:
         shown = _own_pace(timeline, first, end)
     else:
@@ -86,8 +87,8 @@ def render(
     # All of it before the first picture: both readers move through the same file.
     sound = None
     if with_sound:
-        n_samples = _samples(shown[-1].end_s)
-        sound = read_stereo(file, from_s=start_s, n_samples=n_samples, max_pixels=max_pixels)
+        n_samples, from_s = _samples(shown[-1].end_s), timeline.presented_s(first)
+        sound = read_stereo(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
     pictures = _pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
     first_picture = next(pictures)
     track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
@@ -116,7 +117,7 @@ def _bounds(cut: Cut, timeline: Timeline) -> tuple[int, int]:
 def _instant(timeline: Timeline, index: int) -> Fraction:
     if index < timeline.n_frames:
         return timeline.at_s(index)
-    return timeline.first_at_s + timeline.duration_s
+    return timeline.duration_s
 
 
 def _own_pace(timeline: Timeline, first: int, end: int) -> list[_Showing]:

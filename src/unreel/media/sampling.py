@@ -50,7 +50,7 @@ class Uniform:
     def choose(self, timeline: Timeline) -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
-        middles = (timeline.first_at_s + (2 * i + 1) * half_share_s for i in range(self.n))
+        middles = ((2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
 
 

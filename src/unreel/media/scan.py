@@ -108,7 +108,7 @@ class Scan:
     width: int
     height: int
     instants_s: tuple[Fraction, ...]
-    """When each frame appears."""
+    """When each frame appears, after the clip's first."""
     end_s: Fraction
     """When the last one ends."""
     histograms: NDArray[np.uint8]
@@ -153,7 +153,7 @@ def scan(file: BinaryIO, *, max_pixels: int) -> Scan:
         width=shape[0],
         height=shape[1],
         instants_s=tuple(timeline.at_s(index) for index in range(timeline.n_frames)),
-        end_s=timeline.first_at_s + timeline.duration_s,
+        end_s=timeline.duration_s,
         histograms=meter.histograms,
         lightness=meter.lightness,
         changes=meter.changes,
@@ -271,7 +271,7 @@ def _frames(
     index = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
-            if index == timeline.n_frames or _instant(frame) != timeline.at_s(index):
+            if index == timeline.n_frames or _instant(frame) != timeline.presented_s(index):
                 detail = f"frame {index} came out at {_instant(frame)} s, not as its packets say"
                 raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
             if frame.is_corrupt:

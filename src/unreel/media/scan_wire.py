@@ -74,10 +74,9 @@ def read_scan(payload: Payload) -> Scan:
     ticks = np.frombuffer(blobs[0], "<i8")
     # Compared, not subtracted: a difference of two such ticks may not fit.
     _expect(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
-    first, last = int(ticks[0]), int(ticks[-1])
-    _expect(
-        max(-first, last + header.last_ticks) * header.time_base <= MOST_S, "a time is out of range"
-    )
+    _expect(int(ticks[0]) == 0, "its first frame does not appear at 0")
+    lasts = int(ticks[-1]) + header.last_ticks
+    _expect(lasts * header.time_base <= MOST_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return Scan(
         width=header.width,

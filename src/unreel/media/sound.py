@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import AUDIO_DECODERS, MAX_PIXELS, OpenClip, decoder_name, open_clip
-from unreel.media.timeline import MOST_S
+from unreel.media.timeline import MOST_S, read_timeline
 
 SAMPLE_RATE_HZ: Final = 16_000
 MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
@@ -29,7 +29,7 @@ class Sound:
 
     samples: NDArray[np.int16]
     start_s: Fraction
-    """Presentation time of the first sample, on the clock of the frames."""
+    """When the first sample is heard, after the clip's first frame; negative for one before it."""
     rate_hz: int = SAMPLE_RATE_HZ
 
     @property
@@ -66,7 +66,7 @@ class SoundPart:
 
     samples: NDArray[np.int16]
     start_s: Fraction
-    """Presentation time of the first sample of the first part."""
+    """When the first sample of the first part is heard, on the container's clock."""
 
 
 def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSound:
@@ -82,9 +82,10 @@ def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSou
             parts.append(part)
     if not n_samples:
         return NoSound()
-    if abs(parts[0].start_s) > MOST_S:
+    start_s = parts[0].start_s - read_timeline(file, max_pixels=max_pixels).first_at_s
+    if abs(start_s) > MOST_S:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "its sound begins out of all range"))
-    return Sound(np.concatenate([part.samples[:, 0] for part in parts]), parts[0].start_s)
+    return Sound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 
 def sound_parts(

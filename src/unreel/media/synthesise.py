@@ -33,8 +33,9 @@ class ClipRecipe:
     rate: Fraction = Fraction(24)
     n_frames: int = 48
     instants_s: tuple[Fraction, ...] = ()
-    """When each frame appears, for a variable rate; empty for the constant one. The container
-    rounds: mp4 and ts to 1/90,000 s, mkv and webm to 1/1,000 s, gif to 1/100 s."""
+    """When each frame appears, for a variable rate or a clip that does not start at 0; empty for
+    the constant one from 0 on. The container rounds: mp4 and ts to 1/90,000 s, mkv and webm to
+    1/1,000 s, gif to 1/100 s."""
     gop: int = 12
     """Frames from one key frame to the next."""
     b_frames: int = 2
@@ -161,7 +162,10 @@ def _painter(recipe: ClipRecipe) -> Callable[[int], Rgb]:
 
 
 def _instants_s(recipe: ClipRecipe) -> list[Fraction]:
-    return list(recipe.instants_s) or [index / recipe.rate for index in range(recipe.n_frames)]
+    """When each frame appears, after the first."""
+    if recipe.instants_s:
+        return [at_s - recipe.instants_s[0] for at_s in recipe.instants_s]
+    return [index / recipe.rate for index in range(recipe.n_frames)]
 
 
 def _video_track(recipe: ClipRecipe, way: _Way) -> VideoTrack:

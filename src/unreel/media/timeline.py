@@ -37,12 +37,16 @@ _REORDERED: Final = frozenset({"h264", "hevc"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The frames of a clip in the order in which they are shown, at exact times."""
+    """The frames of a clip in the order in which they are shown, at exact times.
+
+    Instants count from the first frame. Only the ticks, and what is made of them for FFmpeg, are on
+    the container's clock, which may begin anywhere.
+    """
 
     time_base: Fraction
     """Seconds per tick."""
     ticks: tuple[int, ...]
-    """When each frame appears."""
+    """When each frame appears, on the container's clock."""
     last_ticks: int
     """How long the last frame stays."""
     keys: tuple[int, ...]
@@ -79,8 +83,8 @@ class Timeline:
 
     @property
     def first_at_s(self) -> Fraction:
-        """When the first frame appears."""
-        return self.at_s(0)
+        """When the first frame appears, on the container's clock."""
+        return self.presented_s(0)
 
     @property
     def duration_s(self) -> Fraction:
@@ -88,12 +92,17 @@ class Timeline:
         return (self.ticks[-1] + self.last_ticks - self.ticks[0]) * self.time_base
 
     def at_s(self, index: int) -> Fraction:
-        """When frame `index` appears."""
+        """When frame `index` appears, after the first."""
+        return (self.ticks[index] - self.ticks[0]) * self.time_base
+
+    def presented_s(self, index: int) -> Fraction:
+        """When frame `index` appears, on the container's clock: what a decoder must agree with."""
         return self.ticks[index] * self.time_base
 
     def shown_at(self, instant_s: Fraction) -> int:
         """Index of the frame on the screen at `instant_s`; the first one before the clip begins."""
-        return max(0, bisect_right(self.ticks, instant_s / self.time_base) - 1)
+        tick = self.ticks[0] + instant_s / self.time_base
+        return max(0, bisect_right(self.ticks, tick) - 1)
 
     def key_before(self, index: int) -> int:
         """Index of the last key frame that is not after frame `index`; 0 where there is none."""

@@ -175,7 +175,7 @@ class FrameHeader(Wire):
     """One frame, a part of what `frames` sends back; its pixels are the one blob."""
 
     index: Count
-    at_s: Instant
+    at_s: Length
     width: Side
     height: Side
 

@@ -40,6 +40,8 @@ class Footage:
     n_frames: int
     rate: Fraction | None
     """Frames per second; `None` where they follow no one rate."""
+    first_us: int
+    """When the file itself presents its first frame: browsers keep its clock."""
     is_copy: bool
     """True for a re-encoded copy, because browsers do not play the clip's own form."""
 
@@ -70,6 +72,7 @@ def prepare_footage(
         height=video.height,
         n_frames=video.n_frames,
         rate=None if video.variable_rate else video.average_rate,
+        first_us=to_us(video.first_at_s),
         is_copy=False,
     )
 
@@ -91,6 +94,7 @@ def _copy(clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int) -> F
         height=form.height,
         n_frames=max(1, -(-video.duration_s * form.rate // 1)),
         rate=form.rate,
+        first_us=0,
         is_copy=True,
     )
 

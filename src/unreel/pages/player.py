@@ -77,6 +77,8 @@ class PlayerSpec:
     width: int
     height: int
     duration_us: int
+    first_us: int
+    """When the file presents its first frame: what its own clock is ahead."""
     instants: tuple[int, ...]
     """When each frame appears; empty where that is not known."""
     shown_us: tuple[int, ...]
@@ -99,6 +101,7 @@ def play(
         width=footage.width,
         height=footage.height,
         duration_us=duration_us,
+        first_us=footage.first_us,
         instants=tuple(footage.instants_us()),
         shown_us=tuple(sorted(set(shown_us))),
         tracks=tuple(tracks),

@@ -17,11 +17,12 @@ def shows_times(instrument: str) -> bool:
 
 
 def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
-    """The text before the frame on the screen at that instant."""
+    """The text before the frame that appears so long after the clip's first."""
+    seconds = f"{float(at_s):.2f}"
     if times == "seconds":
-        return f"{float(at_s):.2f} s"
-    minutes, seconds = divmod(float(at_s), 60)
-    return f"{int(minutes):02d}:{seconds:05.2f}"
+        return f"{seconds} s"
+    minutes, rest = divmod(Fraction(seconds), 60)  # after rounding: no minute has a second 60
+    return f"{minutes:02d}:{float(rest):05.2f}"
 
 
 def mark_clip(number: int) -> str:

@@ -24,7 +24,7 @@ class Material(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFrame:
-    """One frame as a JPEG: its number in the stream, its exact instant, and its size as shown."""
+    """One frame as a JPEG: its number in the stream, its exact instant after the first, its size as shown."""
 
     index: int
     at_s: Fraction

@@ -135,16 +135,16 @@ def load_clip(
     heard = reader.sound(path) if facts.audio else NoSound()
     if isinstance(heard, Failure):
         return heard
-    first_s, rate = frames.frames[0].at_s, facts.video.average_rate
+    rate = facts.video.average_rate
     if facts.video.variable_rate or len(frames.frames) != facts.video.n_frames:
         time_base = _FINE
-        ticks = tuple(round((frame.at_s - first_s) / _FINE) for frame in frames.frames)
+        ticks = tuple(round(frame.at_s / _FINE) for frame in frames.frames)
     else:
         time_base, ticks = 1 / rate, tuple(range(len(frames.frames)))
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(heard, NoSound) else _lay_out(heard, first_s=first_s, end_s=end_s)
+    sound = None if isinstance(heard, NoSound) else _lay_out(heard, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 
@@ -173,13 +173,13 @@ def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         return writer.finish()
 
 
-def _lay_out(sound: Sound, *, first_s: Fraction, end_s: Fraction) -> NDArray[np.int16]:
+def _lay_out(sound: Sound, *, end_s: Fraction) -> NDArray[np.int16]:
     """The sound at 48 kHz from the first frame's start to the last frame's end."""
     finer = signal.resample_poly(
         sound.samples.astype(np.float64), SOUND_RATE_HZ // sound.rate_hz, 1
     )
     samples = np.zeros((int(end_s * SOUND_RATE_HZ), 1), np.int16)
-    start = round((sound.start_s - first_s) * SOUND_RATE_HZ)
+    start = round(sound.start_s * SOUND_RATE_HZ)
     piece = finer[max(0, -start) : len(samples) - start]
     begin = max(0, start)
     samples[begin : begin + len(piece), 0] = np.clip(np.rint(piece), -32_768, 32_767)

@@ -92,7 +92,7 @@ def _measure(scan: Scan, shot: Shot) -> MeasuredShot:
     return MeasuredShot(
         first_frame=shot.first_frame,
         end_frame=shot.first_frame + shot.n_frames,
-        start_s=shot.start_s - scan.instants_s[0],
+        start_s=shot.start_s,
         length_s=shot.length_s,
         borders=find_borders(part.picked),
         motion=measured.motion,

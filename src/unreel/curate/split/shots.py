@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.span import TimeSpan, to_us
 from unreel.media.scan import FULL, Scan
 
 THRESHOLD: Final = 0.5
@@ -28,17 +27,13 @@ class Shot:
     first_frame: int
     n_frames: int
     start_s: Fraction
-    """When its first frame appears, in the clip's own presentation time."""
+    """When its first frame appears, after the clip's first."""
     end_s: Fraction
 
     @property
     def length_s(self) -> Fraction:
         """How long it lasts."""
         return self.end_s - self.start_s
-
-    def span(self, clip_start_s: Fraction) -> TimeSpan:
-        """Where it lies in a clip whose first frame appears at `clip_start_s`."""
-        return TimeSpan(to_us(self.start_s - clip_start_s), to_us(self.end_s - clip_start_s))
 
 
 def colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def clean_clip(
     sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
     if isinstance(sampled, Failure):
         return sampled
-    sound = _read_sound(reader, path, first_s=sampled.frames[0].at_s)
+    sound = _read_sound(reader, path)
     if isinstance(sound, Failure):
         return sound
     data = _encode(sampled, facts, marks=marks.found, sound=sound)
@@ -68,9 +68,9 @@ def clean_clip(
     return marks
 
 
-def _read_sound(reader: MediaReader, path: Path, *, first_s: Fraction) -> Sound | NoSound | Failure:
+def _read_sound(reader: MediaReader, path: Path) -> Sound | NoSound | Failure:
     sound = reader.sound(path)
-    if isinstance(sound, Sound) and sound.start_s - first_s > _LATEST_S:
+    if isinstance(sound, Sound) and sound.start_s > _LATEST_S:
         detail = f"its sound begins more than {_LATEST_S} s after its pictures"
         return Failure(FailureReason.UNDECODABLE, detail)
     return sound
@@ -93,22 +93,21 @@ def _encode(
         options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
     )
     track = None if isinstance(sound, NoSound) else SoundTrack(codec="aac", channels=1)
-    first_s = sampled.frames[0].at_s
     with ClipWriter("mp4", video, sound=track) as writer:
         for frame in sampled.frames:
             (clean,) = remove_watermarks([frame.rgb()], marks)
-            tick = round((frame.at_s - first_s) / _TICK_S)
+            tick = round(frame.at_s / _TICK_S)
             writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
         if not isinstance(sound, NoSound):
-            writer.add_sound(_at_first_frame(sound, first_s))
+            writer.add_sound(_at_first_frame(sound))
         return writer.finish()
 
 
-def _at_first_frame(sound: Sound, first_s: Fraction) -> NDArray[np.int16]:
+def _at_first_frame(sound: Sound) -> NDArray[np.int16]:
     """The samples at the encoder's rate, starting with the first frame."""
     finer = SOUND_RATE_HZ // sound.rate_hz
     samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
-    late = round((sound.start_s - first_s) * SOUND_RATE_HZ)
+    late = round(sound.start_s * SOUND_RATE_HZ)
     whole = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
     column: NDArray[np.int16] = np.rint(whole).astype(np.int16).reshape(-1, 1)
     return column

@@ -83,7 +83,8 @@ const unreelPlayer = (() => {
       this.instants = spec.instants || [];
       this.duration = spec.duration_us;
       this.marks = [];
-      this.origin = null;
+      // Most browsers keep the file's own clock, which need not begin at 0; some begin with its first picture.
+      this.origin = Math.max(0, spec.first_us);
       this.root = make("div", "player");
       this.build();
       element.replaceChildren(this.root);
@@ -213,15 +214,15 @@ const unreelPlayer = (() => {
       });
       if ("requestVideoFrameCallback" in video) {
         const follow = (_now, frame) => {
-          // Files whose first picture comes late differ in where browsers let them begin.
-          if (this.origin === null) this.origin = video.currentTime === 0 ? frame.mediaTime : 0;
-          this.show(Math.round((frame.mediaTime - this.origin) * MICROSECONDS));
+          const at = Math.round(frame.mediaTime * MICROSECONDS);
+          if (at + SLACK_US < this.origin) this.origin = 0;
+          this.show(at - this.origin);
           video.requestVideoFrameCallback(follow);
         };
         video.requestVideoFrameCallback(follow);
       } else {
         const follow = () => {
-          this.show(Math.round(video.currentTime * MICROSECONDS));
+          this.show(Math.max(0, Math.round(video.currentTime * MICROSECONDS) - this.origin));
           if (!video.paused) requestAnimationFrame(follow);
         };
         for (const event of ["seeked", "play", "timeupdate"]) video.addEventListener(event, follow);
@@ -251,7 +252,7 @@ const unreelPlayer = (() => {
       } else {
         aim = Math.min(aim + SLACK_US, this.duration);
       }
-      this.video.currentTime = (this.origin || 0) + aim / MICROSECONDS;
+      this.video.currentTime = (this.origin + aim) / MICROSECONDS;
     }
 
     // The first frame of a trace: the one on the screen when it begins may be from before.

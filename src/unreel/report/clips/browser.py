@@ -17,6 +17,7 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
+from unreel.evaluate.asking import CLIP_CLOCK
 from unreel.report.boards.figures import decided
 from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.entrants import Entrant, Item, Subject, notes_of
@@ -180,14 +181,14 @@ def _clip(subject: Subject, media: MediaFolder) -> dict[str, Any]:
 
 
 def _shape(clip: Clip, media: MediaFolder) -> dict[str, Any]:
-    video = clip.facts.video
-    steady = not video.variable_rate and video.first_at_s == 0
+    video, rate = clip.facts.video, clip.facts.video.average_rate
     return {
         "id": clip.id,
         "width": video.width,
         "height": video.height,
         "duration_us": to_us(video.duration_s),
-        "rate": [video.average_rate.numerator, video.average_rate.denominator] if steady else None,
+        "first_us": to_us(video.first_at_s),
+        "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
         "n_frames": video.n_frames,
         "src": media.sources.get(clip.id),
         "absent": media.missing.get(clip.id, ""),
@@ -245,9 +246,19 @@ def _answer(place: int, item: Item) -> dict[str, Any]:
     for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
         if stored.get(column) is not None:
             answer[column] = stored[column]
-    frames = notes_of(item).get("frames") or []
-    answer["shown_us"] = [[to_us(Fraction(at)) for _, at in clip] for clip in frames]
+    answer["shown_us"] = list(shown_us(item))
     return answer
+
+
+def shown_us(item: Item) -> Iterator[list[int]]:
+    """When the frames that were shown appear, for each clip of the question."""
+    notes = notes_of(item)
+    counted = notes.get("clock") == CLIP_CLOCK
+    for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):
+        clip, first_s = subject.clip, Fraction(0)
+        if not counted and isinstance(clip, Clip):
+            first_s = clip.facts.video.first_at_s
+        yield [to_us(Fraction(at) - first_s) for _, at in frames]
 
 
 def _parts_read(outcome: Any) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,7 @@ from PIL import Image
 
 from unreel.core.answer import Reply
 from unreel.core.facts import VideoFacts
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import Failure
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import tell_seconds, to_us
 from unreel.core.trace import Trace
@@ -80,7 +79,7 @@ def build_page(
 ) -> str:
     """The whole page as HTML."""
     name = plain(Path(review.clip.location).name)
-    opinions = [_opinion_row(opinion, review) for opinion in review.opinions]
+    opinions = [_opinion_row(opinion) for opinion in review.opinions]
     named = dict.fromkeys(row["reviewer"] for row in opinions)
     body = render(
         "unreel.report.review:evidence.html",
@@ -111,7 +110,7 @@ def build_page(
     )
 
 
-def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
+def _opinion_row(opinion: Opinion) -> dict[str, Any]:
     """One opinion as the template shows it: texts only."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
@@ -136,7 +135,7 @@ def _opinion_row(opinion: Opinion, review: Review) -> dict[str, Any]:
         "frames": [
             {
                 "index": frame.index,
-                "at_us": (at_us := _from_start_us(frame.at_s, review)),
+                "at_us": (at_us := to_us(frame.at_s)),
                 "at": tell_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
                 "thumb": _thumb(frame.jpeg),
@@ -159,7 +158,7 @@ def _spec(
 ) -> player.PlayerSpec:
     duration_us = _duration_us(review)
     shown_us = (
-        _from_start_us(frame.at_s, review)
+        to_us(frame.at_s)
         for opinion in review.opinions
         if opinion.exhibit
         for frame in opinion.exhibit.frames
@@ -174,10 +173,6 @@ def _duration_us(review: Review) -> int:
     return max(1, to_us(review.clip.facts.video.duration_s))
 
 
-def _from_start_us(at_s: Fraction, review: Review) -> int:
-    return to_us(at_s - review.clip.facts.video.first_at_s)
-
-
 def _write_annotated(
     review: Review, path: Path, *, reader: MediaReader, truth: tuple[Trace, ...]
 ) -> Path | Failure:
@@ -189,12 +184,7 @@ def _write_annotated(
     )
     if isinstance(sampled, Failure):
         return sampled
-    if sampled.frames[-1].at_s < review.clip.facts.video.first_at_s:
-        return Failure(FailureReason.WORKER_DIED, "its frames come before its beginning")
-    pictures = (
-        (_from_start_us(frame.at_s, review), Image.fromarray(frame.rgb()))
-        for frame in sampled.frames
-    )
+    pictures = ((to_us(frame.at_s), Image.fromarray(frame.rgb())) for frame in sampled.frames)
     tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
     marks = list(player.moving_marks(tracks, duration_us=duration_us))
     return Folder(path.parent).write(path.name, annotate(pictures, marks, duration_us=duration_us))

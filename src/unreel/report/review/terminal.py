@@ -76,8 +76,7 @@ def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):
         return
-    video = clip.facts.video
-    length_us = max(1, to_us(video.duration_s))
+    length_us = max(1, to_us(clip.facts.video.duration_s))
     line = Text("0 ", "dim")
     start_us = verdict.start_us if verdict.label is Label.GENERATED else None
     if isinstance(start_us, int):
@@ -91,9 +90,7 @@ def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     yield _indent(line, 2)
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     if frames:
-        columns = {
-            min(_BAR - 1, _BAR * to_us(f.at_s - video.first_at_s) // length_us) for f in frames
-        }
+        columns = {min(_BAR - 1, _BAR * to_us(frame.at_s) // length_us) for frame in frames}
         ticks = "".join("\u00b7" if column in columns else " " for column in range(_BAR))
         yield _indent(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
     if isinstance(verdict.box, Box) and verdict.label is Label.GENERATED:

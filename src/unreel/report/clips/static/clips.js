@@ -197,6 +197,7 @@
       width: one.width,
       height: one.height,
       duration_us: one.duration_us,
+      first_us: one.first_us,
       instants: instants(one),
       tracks: [people(one), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
       shown_us: shown || [],
