@@ -115,6 +115,7 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
         ticks=(0,),
         last_ticks=1 << 62,
         keys=(0,),
+        declared_frames=1,
         declared_rate=Fraction(1),
         declared_s=Fraction(1),
     )

@@ -1,6 +1,7 @@
 """Which frames a sampling takes."""
 
 from bisect import bisect_right
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -36,6 +37,7 @@ def uneven(draw: st.DrawFn) -> Timeline:
         ticks=tuple(ticks),
         last_ticks=draw(st.integers(1, 400)),
         keys=(0,),
+        declared_frames=draw(st.integers(0, 200)),
         declared_rate=rate,
         declared_s=len(ticks) / rate,
     )
@@ -49,6 +51,8 @@ names = st.one_of(
     st.just("paper-8"),
     counts.map(lambda n: f"vlmevalkit-{n}"),
     wanted_rates.map(lambda f: f"vlmevalkit-fps-{f}"),
+    counts.map(lambda n: f"video-llava-{n}"),
+    counts.map(lambda n: f"video-llava-hf-{n}"),
     st.tuples(wanted_rates, counts).map(lambda both: f"llamafactory-{both[0]}-max-{both[1]}"),
 )
 
@@ -72,6 +76,11 @@ def indices(name: str, timeline: Timeline = FIVE_SECONDS) -> tuple[int, ...]:
         ("vlmevalkit-fps-2", (0, 14, 29, 44, 59, 74, 89, 104, 119, 134)),
         ("llamafactory-2-max-20", (0, 16, 33, 49, 66, 82, 99, 115, 132, 149)),
         ("llamafactory-2.0-max-4", (0, 49, 99, 149)),
+        ("video-llava-8", (0, 21, 42, 63, 85, 106, 127, 149)),
+        ("video-llava-hf-8", (0, 18, 37, 56, 75, 93, 112, 131)),
+        ("dtr", (0, 14, 29, 44, 59, 74, 89, 104, 119, 134, 149)),
+        ("dtr-video-llava", (0, 21, 42, 63, 85, 106, 127, 149)),
+        ("dtr-llava-onevision", (0, 29, 59, 89, 119, 149)),
     ],
 )
 def test_the_indices_of_five_seconds_at_ntsc_rate_are_pinned(name, expected) -> None:
@@ -110,6 +119,7 @@ def test_uniform_goes_by_time_and_not_by_frame_number() -> None:
         ticks=tuple(range(10)),
         last_ticks=81,
         keys=(0,),
+        declared_frames=10,
         declared_rate=Fraction(1),
         declared_s=Fraction(10),
     )
@@ -123,6 +133,7 @@ def test_other_tools_go_by_the_declared_pace() -> None:
         ticks=tuple(range(40)),
         last_ticks=1,
         keys=(0,),
+        declared_frames=40,
         declared_rate=Fraction(20),
         declared_s=Fraction(2),
     )
@@ -131,17 +142,45 @@ def test_other_tools_go_by_the_declared_pace() -> None:
     assert indices("fps-2", stretched) == (0, 5, 10, 15, 20, 25, 30, 35)
 
 
+@pytest.mark.parametrize(
+    ("claimed", "name", "expected"),
+    [
+        (0, "llamafactory-2-max-9", (0, 1, 2, 3, 4, 5, 6, 7, 8)),
+        (0, "llamafactory-2-max-90", tuple(range(40))),
+        (61, "llamafactory-2-max-5", (0, 15, 30)),
+        (20, "llamafactory-2-max-5", (0, 4, 9, 14, 19)),
+        (0, "video-llava-hf-4", (0, 10, 20, 30)),
+        (60, "video-llava-hf-4", (0, 15, 30)),
+        (20, "video-llava-hf-4", (0, 5, 10, 15)),
+        (60, "video-llava-4", (0, 13, 26, 39)),
+        (60, "vlmevalkit-4", (8, 16, 24, 32)),
+    ],
+)
+def test_plans_of_other_tools_follow_a_wrong_count_where_their_code_does(
+    claimed, name, expected
+) -> None:
+    clip = replace(Timeline.at_rate(Fraction(10), n_frames=40), declared_frames=claimed)
+    assert indices(name, clip) == expected
+
+
+def test_the_plans_of_a_paper_are_short_for_rules_of_their_own() -> None:
+    assert str(parse_plan("dtr")) == "fps-2"
+    assert str(parse_plan("dtr-video-llava")) == "video-llava-8"
+    assert str(parse_plan("dtr-llava-onevision")) == "fps-1-max-20"
+
+
 def test_an_absurd_claim_of_the_header_neither_hangs_nor_escapes_the_clip() -> None:
-    for rate in (Fraction(1, 1 << 31), Fraction(1 << 31)):
+    for rate, claimed in ((Fraction(1, 1 << 31), 1), (Fraction(1 << 31), 1 << 62)):
         absurd = Timeline(
             time_base=Fraction(1, 10),
             ticks=tuple(range(40)),
             last_ticks=1,
             keys=(0,),
+            declared_frames=claimed,
             declared_rate=rate,
             declared_s=1 / rate,
         )
-        for name in ("vlmevalkit-fps-2", "llamafactory-2-max-9"):
+        for name in ("vlmevalkit-fps-2", "llamafactory-2-max-9", "video-llava-hf-8"):
             assert 0 <= indices(name, absurd)[0] <= indices(name, absurd)[-1] < 40
 
 

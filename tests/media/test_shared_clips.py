@@ -1,10 +1,13 @@
 """All clips of the shared set: timeline, decode and facts against a plain decode by PyAV."""
 
+import io
+import math
 import zlib
 from fractions import Fraction
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
 
 from unreel.media.container import MAX_PIXELS
@@ -87,3 +90,28 @@ def test_sound_comes_where_the_manifest_says_so(shared_clips) -> None:
         with clip.path.open("rb") as file:
             sound = read_sound(file)
         assert isinstance(sound, Sound if clip.has_audio else NoSound), clip.id
+
+
+def test_llamafactory_plans_take_what_its_loader_takes(shared_clips, make) -> None:
+    """Its rule in our words, on the numbers that PyAV gives it, for clips with counts of all kinds."""
+    cut = tuple(Fraction(i - 13, 24) for i in range(48))
+    smallest = sorted(shared_clips, key=lambda clip: clip.path.stat().st_size)[:8]
+    files = [io.BytesIO(clip.path.read_bytes()) for clip in smallest]
+    files += [make(container=c, n_frames=48) for c in ("mp4", "mkv", "webm", "ts")]
+    files.append(make(instants_s=cut, rate=Fraction(24)))
+    claims = set()
+    for file in files:
+        with av.open(io.BytesIO(file.getvalue())) as container:
+            stream = container.streams.video[0]
+            claimed, length = stream.frames, stream.duration
+            length_s = 0.0 if length is None else float(length * stream.time_base)
+            n_decoded = sum(1 for _ in container.decode(stream))
+        claims.add(claimed == n_decoded)
+        timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+        for fps, at_most in ((2, 20), (1, 180), (8, 64)):
+            count = min(claimed, at_most, max(1, math.floor(length_s * fps)))
+            spread = np.linspace(0, claimed - 1, count).astype(np.int32)
+            chosen = set(spread.tolist() if claimed else range(at_most))
+            plan = plan_frames(parse_plan(f"llamafactory-{fps}-max-{at_most}"), timeline)
+            assert list(plan.indices) == [i for i in range(n_decoded) if i in chosen]
+    assert claims == {True, False}

@@ -64,6 +64,7 @@ def test_decoding_begins_at_the_last_key_frame_before_the_target() -> None:
         ticks=tuple(range(30)),
         last_ticks=1,
         keys=(2, 12, 24),
+        declared_frames=30,
         declared_rate=Fraction(1),
         declared_s=Fraction(30),
     )
@@ -77,6 +78,7 @@ def test_a_timeline_that_cannot_be_is_refused(broken) -> None:
         "ticks": (0, 1),
         "last_ticks": 1,
         "keys": (0,),
+        "declared_frames": 2,
         "declared_rate": Fraction(10),
         "declared_s": Fraction(1, 5),
     }

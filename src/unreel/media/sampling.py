@@ -10,9 +10,17 @@ once, so a clip with fewer frames than a rule asks for is planned whole.
 | `fps-F` | on the screen 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
 | `fps-F-max-N` | the same; where that is more than N frames, `uniform-N` |
 | `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, as Video Reality Test: blind to the tail |
-| `vlmevalkit-N` | as VLMEvalKit takes N frames |
-| `vlmevalkit-fps-F` | as VLMEvalKit takes F frames per second |
+| `vlmevalkit-N` | as VLMEvalKit takes N frames for models that are given pictures |
+| `vlmevalkit-fps-F` | as VLMEvalKit takes F frames per second for them |
+| `video-llava-N` | as Video-LLaVA takes N frames of the file that it is given, there too |
+| `video-llava-hf-N` | as VLMEvalKit takes N frames for Video-LLaVA in the transformers library |
 | `llamafactory-F-max-N` | as LLaMA-Factory takes F frames per second, at most N |
+| `dtr` | short for `fps-2`: DeepTraceReward, appendix E, for models that allow it |
+| `dtr-video-llava` | short for `video-llava-8`: the same appendix for Video-LLaVA |
+| `dtr-llava-onevision` | short for `fps-1-max-20`: the same appendix for LLaVA-OneVision |
+
+Where a rule is named after other people's code, it takes the frames that this code takes, also where
+the header's claims are wrong; where that code fails, the rule says what is taken instead.
 """
 
 import re
@@ -23,6 +31,7 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
 from unreel.media.timeline import Timeline
@@ -34,7 +43,12 @@ PATTERNS: Final = (
     "paper-8",
     "vlmevalkit-N",
     "vlmevalkit-fps-F",
+    "video-llava-N",
+    "video-llava-hf-N",
     "llamafactory-F-max-N",
+    "dtr",
+    "dtr-video-llava",
+    "dtr-llava-onevision",
 )
 
 
@@ -101,8 +115,9 @@ class Paper:
 class VlmEvalKitCount:
     """`n` frames at the inner borders of `n` + 1 equal shares of the frame count.
 
-    Source: open-compass/VLMEvalKit, vlmeval/dataset/video_base.py, `save_video_frames` with
-    `nframe`. Its binary floating point is part of the rule.
+    Source: open-compass/VLMEvalKit at 0a79169, vlmeval/dataset/video_base.py, `save_video_frames`
+    with a number of frames; decord counts them, as here, from the packets. Its binary floating point is
+    part of the rule. Models that are given the file instead, as Video-LLaVA is, choose on their own.
     """
 
     n: int
@@ -141,10 +156,52 @@ class VlmEvalKitRate:
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaFactory:
-    """Length x `fps` frames, at most `at_most`, spread from first to last; the header's length.
+class VideoLlava:
+    """`n` frames spread by count from the first to the last.
 
-    Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices`.
+    Source: LanguageBind's video processor as in PKU-YuanGroup/Video-LLaVA, processing_video.py,
+    `load_and_transform_video` with decord; VLMEvalKit's `VideoLLaVA` hands it the file. `n` is 8 there.
+    It shows a short clip's frames more than once; here every frame is shown once.
+    """
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"video-llava-{self.n}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
+
+
+@dataclass(frozen=True, slots=True)
+class VideoLlavaHf:
+    """The first of each of `n` equal shares of the frames that the header claims.
+
+    Source: open-compass/VLMEvalKit at 052f58b, vlmeval/vlm/video_llm/video_llava.py,
+    `VideoLLaVA_HF.generate_inner`. Frames that are claimed and not there are left out. Without a claim
+    that code fails, and the frames are counted here.
+    """
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"video-llava-hf-{self.n}"
+
+    def choose(self, timeline: Timeline) -> Iterable[int]:
+        """Indices of the frames, perhaps with repeats."""
+        claimed = timeline.declared_frames or timeline.n_frames
+        return _present(np.arange(0, claimed, claimed / self.n), timeline)
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaFactory:
+    """Length x `fps` frames, at most `at_most`, spread from first to last, all by the header's claims.
+
+    Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices` and
+    `_regularize_videos`, since 2025, when a clip shorter than 1 / `fps` seconds began to give a frame. A header that
+    claims no frames, as in Matroska, gives the first `at_most`; frames that are claimed and not there
+    are left out. Where the stream has no length that code fails, and the container's is taken here.
     Its Qwen plugins later repeat the last frame of an odd number: not sampling, not done here.
     """
 
@@ -156,12 +213,28 @@ class LlamaFactory:
 
     def choose(self, timeline: Timeline) -> Iterable[int]:
         """Indices of the frames."""
+        claimed = timeline.declared_frames
+        if not claimed:
+            return range(min(self.at_most, timeline.n_frames))
         n = max(1, int(float(timeline.declared_s) * float(self.fps)))
-        n = min(timeline.n_frames, self.at_most, n)
-        return map(int, np.linspace(0, timeline.n_frames - 1, n).astype(np.int32))
+        return _present(np.linspace(0, claimed - 1, min(claimed, self.at_most, n)), timeline)
 
 
-Sampling = Uniform | PerSecond | Paper | VlmEvalKitCount | VlmEvalKitRate | LlamaFactory
+Sampling = (
+    Uniform
+    | PerSecond
+    | Paper
+    | VlmEvalKitCount
+    | VlmEvalKitRate
+    | VideoLlava
+    | VideoLlavaHf
+    | LlamaFactory
+)
+
+
+def _present(places: NDArray[np.float64], timeline: Timeline) -> Iterable[int]:
+    """`places` as indices, without those behind the last frame."""
+    return (int(place) for place in places if place < timeline.n_frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +260,7 @@ class FramePlan:
 def most_frames(sampling: Sampling) -> int:
     """No clip gives more frames than this under `sampling`."""
     match sampling:
-        case Uniform(n) | Paper(n) | VlmEvalKitCount(n):
+        case Uniform(n) | Paper(n) | VlmEvalKitCount(n) | VideoLlava(n) | VideoLlavaHf(n):
             return n
         case PerSecond(at_most=most) | LlamaFactory(at_most=most):
             return _MOST_FRAMES if most is None else most
@@ -247,5 +320,10 @@ _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
     re.compile("paper-8"): lambda: Paper(8),
     re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_count(n)),
     re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_rate(f)),
+    re.compile(f"video-llava-{_N}"): lambda n: VideoLlava(_count(n)),
+    re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHf(_count(n)),
+    re.compile("dtr"): lambda: PerSecond(Fraction(2)),
+    re.compile("dtr-video-llava"): lambda: VideoLlava(8),
+    re.compile("dtr-llava-onevision"): lambda: PerSecond(Fraction(1), 20),
     re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactory(_rate(f), _count(n)),
 }

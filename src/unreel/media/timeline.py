@@ -51,6 +51,8 @@ class Timeline:
     """How long the last frame stays."""
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
+    declared_frames: int
+    """How many frames the container's header claims; 0 where it does not tell. Other tools sample by it."""
     declared_rate: Fraction
     """Frames per second as the container's header has it. Other tools sample by it."""
     declared_s: Fraction
@@ -72,6 +74,7 @@ class Timeline:
             ticks=tuple(range(n_frames)),
             last_ticks=1,
             keys=(0,),
+            declared_frames=n_frames,
             declared_rate=rate,
             declared_s=n_frames / rate,
         )
@@ -186,8 +189,9 @@ def walk_packets(clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: in
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPace:
-    """What the header says of the video stream's rates and length, if anything."""
+    """What the header says of the video stream's frames, rates and length, if anything."""
 
+    n_frames: int
     average_rate: Fraction | None
     nominal_rate: Fraction | None
     duration_s: Fraction | None
@@ -200,7 +204,10 @@ def declared_pace(clip: OpenClip) -> DeclaredPace:
     if length is None and clip.container.duration:
         length = Fraction(clip.container.duration, 1_000_000)
     return DeclaredPace(
-        _positive(stream.average_rate), _positive(stream.guessed_rate), _positive(length)
+        max(0, stream.frames),
+        _positive(stream.average_rate),
+        _positive(stream.guessed_rate),
+        _positive(length),
     )
 
 
@@ -234,6 +241,7 @@ def build_timeline(
         ticks=ticks,
         last_ticks=last,
         keys=_indices(ticks, packets.key_ticks),
+        declared_frames=declared.n_frames,
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
     )
