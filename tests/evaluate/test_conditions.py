@@ -1,17 +1,21 @@
 """Conditions that are asked for are carried out on the wire, left empty, or refused at the edge."""
 
+import io
 import json
 import shutil
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from unreel.core.errors import InvalidSettingError
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.identity import clip_id
+from unreel.core.question import Condition
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
 from unreel.evaluate.job import evaluate, open_run
@@ -134,3 +138,25 @@ def test_a_floor_learns_nothing_from_the_creator_of_a_cleaned_clip(start, cleane
 def test_watermarks_that_nobody_removed_are_refused(start) -> None:
     with pytest.raises(InvalidSettingError, match="no clip of the benchmark has a copy"):
         evaluate(start(condition=BOTH))
+
+
+def test_a_cap_on_pixels_is_kept_and_told_and_keys_of_before_stay(start, server) -> None:
+    capped = start(model=server.model, limit=1, condition=[{"max_pixels": 1024}])
+    evaluate(capped)
+    (row,) = capped.answers.rows()
+    assert row["condition"].endswith("prompt=paper max_pixels=1024")
+    shown = server.asked[0]["messages"][-1]["content"][0]["image_url"]["url"]
+    with Image.open(io.BytesIO(b64decode(shown.partition(",")[2]))) as picture:
+        assert picture.size == (39, 26)
+    before = "sampling=uniform-8 audio=off watermark=kept thinking=default prompt=paper"
+    assert str(Condition()) == before
+    assert "max_pixels" not in start().recipe.stored()["condition"][0]
+
+
+def test_a_cap_on_pixels_is_refused_where_the_file_itself_is_sent(start, server) -> None:
+    condition = [{"max_pixels": 1024}]
+    run = start(model=server.model, family="qwen3-vl", show="clip", limit=1, condition=condition)
+    evaluate(run)
+    (row,) = run.answers.rows()
+    assert "cannot be scaled down" in row["failure_detail"]
+    assert server.asked == []

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.scenes.scene import Scene, read_index
@@ -33,3 +35,19 @@ def test_pictures_shrink_and_never_grow(longest, shape) -> None:
 
 def test_an_upright_picture_shrinks_by_its_height() -> None:
     assert fit_longest(np.rot90(RGB).copy(), 80).shape == (80, 45, 3)
+
+
+@given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 60_000))
+def test_a_cap_on_pixels_is_kept_and_the_shape_too(width, height, most) -> None:
+    small = fit_longest(np.zeros((height, width, 3), np.uint8), None, most_pixels=most)
+    rows, columns, _ = small.shape
+    assert rows * columns <= most
+    if width * height <= most:
+        assert (rows, columns) == (height, width)
+    elif min(rows, columns) > 8:
+        assert abs(columns / rows / (width / height) - 1) < 0.2
+
+
+def test_the_cap_of_video_real_bench_on_a_full_frame() -> None:
+    small = fit_longest(np.zeros((1080, 1920, 3), np.uint8), 1024, most_pixels=50_176)
+    assert small.shape == (168, 298, 3)

@@ -10,7 +10,7 @@ from unreel.cli.contacts import tell_contacts
 from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter, spell_cost
 from unreel.cli.output import print_json, say
-from unreel.cli.scorecard import print_scores
+from unreel.cli.scorecard import print_scores, score_rows
 from unreel.cli.stopping import goes_on
 from unreel.core.settings import read_settings
 from unreel.engine.run import ALL_FAILURES
@@ -55,7 +55,7 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
         )
     scores = score_run(run, mode=resolved.reviewer.parser)
     if as_json:
-        told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": scores}
+        told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": score_rows(scores)}
         print_json({"run": run.place.uri, **told})
     else:
         _report(outcome, run.place.uri, cost_usd=meter.cost_usd)

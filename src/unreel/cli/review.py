@@ -325,7 +325,7 @@ def _opinion_row(opinion: "Opinion") -> dict[str, object]:
     return {
         "reviewer": opinion.reviewer,
         "instrument": str(opinion.question.instrument),
-        "condition": opinion.question.condition,
+        "condition": opinion.question.condition.written(),
         "key": opinion.key,
         "headline": opinion.headline,
         "is_readable": opinion.is_readable,

@@ -5,7 +5,7 @@ from typing import Any
 
 from unreel.cli.contacts import tell_contacts
 from unreel.cli.output import print_json, say
-from unreel.cli.scorecard import print_scores
+from unreel.cli.scorecard import print_scores, score_rows
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 from unreel.evaluate.finding import open_named_run
@@ -41,7 +41,7 @@ def score_kept(
     else:
         scores = score_run(run, mode=mode)
     if as_json:
-        print_json({"run": named, "scores": scores, **told})
+        print_json({"run": named, "scores": score_rows(scores), **told})
     else:
         print_scores(scores)
         for what, value in told.items():

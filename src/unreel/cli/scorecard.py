@@ -20,6 +20,18 @@ def print_scores(scores: "Iterable[ConditionScore]") -> None:
         print_metrics(score.scorecard)
 
 
+def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
+    """The same for `--json`."""
+    return [
+        {
+            "condition": score.condition.written(),
+            "scorecard": score.scorecard,
+            "n_not_asked": score.n_not_asked,
+        }
+        for score in scores
+    ]
+
+
 def say_counts(card: Scorecard) -> None:
     """Tell how many questions were answered, and why others were not."""
     say(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")

@@ -1,8 +1,8 @@
 """Questions put to a reviewer, and the conditions under which they are put."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Final, Literal
 
 from unreel.core.clip import ClipId
 from unreel.core.identity import digest
@@ -20,9 +20,19 @@ class Condition:
     thinking: Literal["default", "off", "on"] = "default"
     prompt: str = "paper"
     """Name of a prompt variant of the protocol."""
+    max_pixels: int | None = None
+    """Frames with more pixels than this are scaled down to it before they are shown."""
+
+    def written(self) -> dict[str, object]:
+        """The fields by name. Those that came later are absent at their default: keys of before stay."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in told.items() if (name, value) not in _LATER.items()}
 
     def __str__(self) -> str:
-        return " ".join(f"{field.name}={getattr(self, field.name)}" for field in fields(self))
+        return " ".join(f"{name}={value}" for name, value in self.written().items())
+
+
+_LATER: Final[Mapping[str, object]] = {"max_pixels": None}
 
 
 @dataclass(frozen=True, slots=True)

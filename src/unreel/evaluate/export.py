@@ -41,6 +41,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "watermark": _TEXT,
     "thinking": _TEXT,
     "prompt": _TEXT,
+    "max_pixels": "int64",
     "label": _TEXT,
     "creator": _TEXT,
     "truth": _TEXT,

@@ -1,6 +1,7 @@
 """Frames as pictures that can be sent and stored."""
 
 import io
+import math
 from typing import Final
 
 import numpy as np
@@ -11,13 +12,20 @@ from unreel.media.decode import Rgb
 JPEG_QUALITY: Final = 90
 
 
-def fit_longest(rgb: Rgb, longest_side: int | None) -> Rgb:
-    """`rgb`, scaled down so that neither side exceeds `longest_side`; never scaled up."""
+def fit_longest(rgb: Rgb, longest_side: int | None, *, most_pixels: int | None = None) -> Rgb:
+    """`rgb`, scaled down to `longest_side` on its longer side and to `most_pixels`; never scaled up."""
     height, width, _ = rgb.shape
-    if longest_side is None or max(width, height) <= longest_side:
+    size = width, height
+    if longest_side is not None and max(size) > longest_side:
+        scale = longest_side / max(size)
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+    if most_pixels is not None and size[0] * size[1] > most_pixels:
+        scale = math.sqrt(most_pixels / (width * height))
+        high = max(1, int(height * scale))
+        size = max(1, min(int(width * scale), most_pixels // high)), high
+        size = size[0], min(high, most_pixels // size[0])
+    if size == (width, height):
         return rgb
-    scale = longest_side / max(width, height)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
 
 

@@ -72,6 +72,7 @@ class MediaReader:
         encoding: Encoding = "jpeg",
         quality: int = JPEG_QUALITY,
         longest_side: int | None = None,
+        most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
         """The frames that `sampling` takes; an unknown sampling is an error, not a failure."""
         plan = parse_plan(sampling)
@@ -81,11 +82,12 @@ class MediaReader:
                 encoding=encoding,
                 quality=quality,
                 most_frames=most_frames(plan),
-                most_pixels=self.max_pixels,
+                most_pixels=most_pixels or self.max_pixels,
                 longest_side=longest_side or LONGEST_SIDE,
             )
         )
-        request = {"sampling": str(plan), "longest_side": longest_side}
+        bounds = {"longest_side": longest_side, "most_pixels": most_pixels}
+        request = {"sampling": str(plan), **bounds}
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
     def sound(self, path: str | Path) -> Sound | NoSound | Failure:

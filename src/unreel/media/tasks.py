@@ -44,7 +44,7 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     timeline = read_timeline(file, max_pixels=asked.max_pixels)
     plan = plan_frames(sampling, timeline)
     for frame in decode_frames(file, timeline, indices=plan.indices, max_pixels=asked.max_pixels):
-        rgb = fit_longest(frame.rgb, asked.longest_side)
+        rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
         height, width, _ = rgb.shape
         at_s = write_exact(frame.at_s)
         header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}

@@ -77,6 +77,7 @@ class FramesRequest(ProbeRequest):
 
     sampling: str
     longest_side: Side | None = None
+    most_pixels: Annotated[int, Field(ge=1)] | None = None
 
 
 class SoundRequest(ProbeRequest):

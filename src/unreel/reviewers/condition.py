@@ -1,15 +1,19 @@
 """`[[condition]]`: how questions are put, as people write it."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
+from unreel.media.container import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
 from unreel.recipes.section import Section, Text
 from unreel.reviewers.section import ReviewerSection
 
 PAPER: Final = "paper"
+_LEAST_PIXELS: Final = 16 * 16
 
 
 class ConditionSection(Section):
@@ -20,6 +24,13 @@ class ConditionSection(Section):
     watermark: Literal["kept", "removed"] = "kept"
     thinking: Literal["default", "off", "on"] = "default"
     prompt: Text = PAPER
+    max_pixels: Annotated[int, Field(ge=_LEAST_PIXELS, le=MAX_PIXELS)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the keys that came later and are not set: recipes of before stay what they were."""
+        kept: dict[str, Any] = dump(self)
+        return {name: value for name, value in kept.items() if value is not None}
 
     def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
         """The same with the sampling plan's one spelling, and a prompt that suits `thinking`.

@@ -23,9 +23,16 @@ def show(
     wants: frozenset[Material],
 ) -> Exhibit | Failure:
     """The exhibit of `clip`, whose bytes lie at `file`: what is wanted and the condition allows."""
+    if why := _impossible(condition, wants):
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
     frames: tuple[ShownFrame, ...] = ()
     if Material.FRAMES in wants:
-        sampled = reader.frames(file, sampling=condition.sampling, longest_side=LONGEST_SIDE)
+        sampled = reader.frames(
+            file,
+            sampling=condition.sampling,
+            longest_side=LONGEST_SIDE,
+            most_pixels=condition.max_pixels,
+        )
         if isinstance(sampled, Failure):
             return sampled
         frames = tuple(
@@ -34,8 +41,6 @@ def show(
         )
     sound_wav = None
     if condition.audio == "on":
-        if Material.SOUND not in wants:
-            return Failure(FailureReason.REQUEST_REJECTED, "not asked: the reviewer hears no sound")
         sound = reader.sound(file)
         if isinstance(sound, Failure):
             return sound
@@ -52,3 +57,12 @@ def show(
         sound_wav=sound_wav,
         whole=whole,
     )
+
+
+def _impossible(condition: Condition, wants: frozenset[Material]) -> str:
+    """Why a reviewer with these wants cannot be asked under `condition`; "" where it can."""
+    if condition.audio == "on" and Material.SOUND not in wants:
+        return "the reviewer hears no sound"
+    if condition.max_pixels is not None and Material.CLIP in wants:
+        return "the frames of a whole file cannot be scaled down"
+    return ""

@@ -1,7 +1,7 @@
 """`evaluate` and `open_run`: a benchmark before a reviewer, from Python, and what is kept of it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -118,7 +118,7 @@ class Run:
         cards = self.scores().items()
         rows = [("reviewer", self.reviewer), ("place", self.place)]
         return html_table("Run", (), rows) + "".join(
-            html_table("Condition", (), asdict(condition).items()) + card._repr_html_()
+            html_table("Condition", (), condition.written().items()) + card._repr_html_()
             for condition, card in cards
         )
 

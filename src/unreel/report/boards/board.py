@@ -138,8 +138,9 @@ def name_entrants(entrants: Sequence[Entrant]) -> list[str]:
     conditions = list(dict.fromkeys(entrant.condition for entrant in entrants))
     telling = list(_telling(conditions))
     names = [
-        " · ".join([entrant.reviewer, *(str(getattr(entrant.condition, f)) for f in telling)])
+        " · ".join([entrant.reviewer, *(str(told[f]) for f in telling if f in told)])
         for entrant in entrants
+        for told in (entrant.condition.written(),)
     ]
     return [
         f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
@@ -156,7 +157,7 @@ def _telling(conditions: Sequence[Condition]) -> Iterator[str]:
 def _shared(conditions: Sequence[Condition]) -> str:
     telling = set(_telling(conditions))
     first = conditions[0]
-    return " ".join(f"{n}={getattr(first, n)}" for n in Condition.__slots__ if n not in telling)
+    return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 
 
 def _height(measured: Measured) -> tuple[bool, float]:

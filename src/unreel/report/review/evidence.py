@@ -122,7 +122,7 @@ def _opinion_row(opinion: Opinion) -> dict[str, Any]:
         "headline": opinion.headline,
         "failure": opinion.problem,
         "parts": opinion.details,
-        "condition": asdict(opinion.question.condition),
+        "condition": opinion.question.condition.written(),
         "prompt": opinion.prompt,
         "raw": None if reply is None else plain_lines(reply.text),
         "key": opinion.key,
