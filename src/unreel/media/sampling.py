@@ -159,8 +159,8 @@ class VlmEvalKitRate:
 class VideoLlava:
     """`n` frames spread by count from the first to the last.
 
-    Source: LanguageBind's video processor as in PKU-YuanGroup/Video-LLaVA, processing_video.py,
-    `load_and_transform_video` with decord; VLMEvalKit's `VideoLLaVA` hands it the file. `n` is 8 there.
+    Source: Video-LLaVA's own video processor where it reads with decord, compared with a copy whose
+    commit is not known; VLMEvalKit's `VideoLLaVA` hands it the file. `n` is 8 there.
     It shows a short clip's frames more than once; here every frame is shown once.
     """
 
@@ -199,9 +199,10 @@ class LlamaFactory:
     """Length x `fps` frames, at most `at_most`, spread from first to last, all by the header's claims.
 
     Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices` and
-    `_regularize_videos`, since 2025, when a clip shorter than 1 / `fps` seconds began to give a frame. A header that
-    claims no frames, as in Matroska, gives the first `at_most`; frames that are claimed and not there
-    are left out. Where the stream has no length that code fails, and the container's is taken here.
+    `_regularize_videos`, in the form that knows videos without a count; compared with copies of that
+    file, whose commit is not known. A header that claims no frames, as in Matroska, gives the first
+    `at_most`; frames that are claimed and not there are left out. Where the stream has no length that
+    code fails, and the container's is taken here.
     Its Qwen plugins later repeat the last frame of an odd number: not sampling, not done here.
     """
 
