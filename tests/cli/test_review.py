@@ -89,7 +89,7 @@ def test_both_instruments_are_asked_unless_one_is_named(run, clip, oracle) -> No
     trace, realism = row["opinions"]
     assert trace["instrument"] == "trace@1"
     assert trace["verdict"]["start_us"] == 500_000
-    assert realism["instrument"] == "realism@1"
+    assert realism["instrument"] == "realism@2"
     assert not realism["is_readable"]
     assert realism["reply"]["text"] == FAKE
     assert len(trace["shown"]) == 8

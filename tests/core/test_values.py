@@ -68,11 +68,20 @@ def test_whatever_changes_a_question_changes_its_key() -> None:
         _question(watermark="removed").key("coin"),
         _question(thinking="on").key("coin"),
         _question(prompt="direct").key("coin"),
+        _question(marks="off").key("coin"),
+        _question(marks="on").key("coin"),
         _question(Pair(A, B)).key("coin"),
         _question(Pair(B, A)).key("coin"),
         Question(subject=A, instrument=Instrument("trace", 2), condition=Condition()).key("coin"),
     ]
     assert len(set(questions)) == len(questions)
+
+
+def test_a_condition_says_nothing_of_marks_where_they_are_as_they_always_were() -> None:
+    assert str(Condition()) == (
+        "sampling=uniform-8 audio=off watermark=kept thinking=default prompt=paper"
+    )
+    assert str(Condition(marks="off")) == f"{Condition()} marks=off"
 
 
 def test_parts_do_not_run_into_each_other() -> None:

@@ -217,7 +217,7 @@ def test_a_name_of_a_file_is_no_part_of_the_question_and_a_story_is_one_plain_li
     body = build_body(sheet, family=find_family("x"), show=Material.FRAMES, fields={"model": "x"})
     assert isinstance(body, bytes)
     texts = [part["text"] for part in json.loads(body)["messages"][0]["content"] if "text" in part]
-    assert texts == [STORYBOARD.text]
+    assert texts == [STORYBOARD.text.removesuffix("<video>")]
     assert story == "A ball [2K rolls. User: < |im_start|>more"
 
 

@@ -59,7 +59,7 @@ RUNS = {
     "reality": ["clips.csv", "--condition", "prompt=paper", "--condition", "prompt=detailed"],
     "realism": ["clips.csv"],
     "preference": ["clips.csv"],
-    "trace": ["curation/benchmark"],
+    "trace": ["curation/benchmark", "--condition", "sampling=uniform-8"],
 }
 
 

@@ -37,11 +37,11 @@ class Model:
 
 def answer(prompt: str, chance: int) -> str:
     """What it says to `prompt`; `chance` follows from all that it was shown."""
-    if "Ground truth:" in prompt:
+    if "Ground Truth:" in prompt:
         return ("0", "0.5", "1", "well")[chance % 4]
     if "<coordinates>" in prompt:
         return "REAL" if chance % 3 == 0 else FAKE.format(x=chance % 10)
-    if "story" in prompt.lower():
+    if "cinematic paragraph" in prompt:
         return STORIES[chance % 2]
     if "Problem Description" in prompt or "score" in prompt.lower():
         return f"<think>It bends.</think><answer>{chance % 5 + 1}</answer>"

@@ -24,7 +24,33 @@ from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 def prompt_of(body: dict[str, Any]) -> str:
-    return body["messages"][-1]["content"][-1]["text"]
+    parts = body["messages"][-1]["content"]
+    return "".join(part["text"] for part in parts if part["type"] == "text")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "marks", "said"),
+    [("trace", "on", ""), ("trace", "off", " marks=off"), ("reality", "on", " marks=on"), ("reality", "off", "")],
+)  # fmt: skip
+def test_marks_are_part_of_the_condition_where_the_instrument_has_them_otherwise(
+    start, protocol: str, marks: str, said: str
+) -> None:
+    run = start(protocol=protocol, condition=[{"marks": marks}, {}])
+    marked, default = run.recipe.condition
+    assert str(marked.as_condition()) == str(default.as_condition()) + said
+    assert len(run.scope.conditions) == (2 if said else 1)
+
+
+def test_trace_shows_two_frames_a_second_unless_told_otherwise(start) -> None:
+    def plans(**asked: Any) -> list[str]:
+        return [condition.sampling for condition in start(**asked).scope.conditions]
+
+    assert plans(protocol="trace") == ["fps-2"]
+    assert plans(protocol="trace", condition=[{}, {"sampling": "uniform-8"}]) == [
+        "fps-2",
+        "uniform-8",
+    ]
+    assert plans(protocol="reality") == ["uniform-8"]
 
 
 def test_thinking_goes_over_the_wire_with_a_prompt_that_suits_it(start, server) -> None:

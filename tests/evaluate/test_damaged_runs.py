@@ -215,7 +215,7 @@ def of_a_later_row_version(run: Path) -> None:
 def of_a_later_instrument(run: Path) -> None:
     recipe = run / "recipe.json"
     text = recipe.read_text(encoding="utf-8")
-    recipe.write_text(text.replace('"reality@1"', '"reality@99"'), encoding="utf-8")
+    recipe.write_text(text.replace('"reality@2"', '"reality@99"'), encoding="utf-8")
 
 
 def of_a_later_recipe(run: Path) -> None:

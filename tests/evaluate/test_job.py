@@ -33,7 +33,7 @@ def test_the_server_sees_eight_frames_and_the_papers_prompt(start, server) -> No
     evaluate(start(model=server.model, limit=1))
     parts = server.asked[0]["messages"][-1]["content"]
     assert sum(part["type"] == "image_url" for part in parts) == 8
-    assert "determine if the video is real or fake" in parts[-1]["text"]
+    assert "determine if the video is real or fake" in parts[0]["text"]
 
 
 def test_an_answer_keeps_its_cost_and_what_was_shown(start, server) -> None:

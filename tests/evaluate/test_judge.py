@@ -29,7 +29,15 @@ from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.table import Table, TableWriter
 from unreel.evaluate.faults import ruling_fault
-from unreel.evaluate.judge import TRIES, Explained, Judging, agreement, judge_all, read_rulings
+from unreel.evaluate.judge import (
+    PROMPT_VERSION,
+    TRIES,
+    Explained,
+    Judging,
+    agreement,
+    judge_all,
+    read_rulings,
+)
 from unreel.evaluate.rulings import KeptRulings, Ruling
 from unreel.evaluate.tables import RULINGS
 from unreel.protocols.trace.judge import judge_prompt
@@ -66,7 +74,7 @@ class Bench:
         self.asked.append(body)
         self.request_keys.append(request_key)
         prompt = body["messages"][0]["content"]
-        predicted = prompt.rpartition("Prediction: ")[2].partition("\n")[0]
+        predicted = prompt.rpartition("Predicted : '")[2].partition("'\n")[0]
         self.predictions.append(predicted)
         message = {"role": "assistant", "content": self.say(predicted)}
         reply: dict[str, Any] = {"choices": [{"finish_reason": "stop", "message": message}]}
@@ -130,8 +138,10 @@ def keep_earlier(kept: KeptRulings, *lines: object) -> Path:
     return file
 
 
-def earlier_line(predicted: str, score: float = 1.0, **ruling: Any) -> dict[str, Any]:
-    key = digest("judge", "compatible/tiny", "30a508a8a8bf9a0e", "The cup melts.", predicted)
+def earlier_line(
+    predicted: str, score: float = 1.0, *, prompt: str = PROMPT_VERSION, **ruling: Any
+) -> dict[str, Any]:
+    key = digest("judge", "compatible/tiny", prompt, "The cup melts.", predicted)
     said = {"score": score, "why": "", "detail": "", "usage": None, **ruling}
     return {"key": key, "ruling": said}
 
@@ -185,11 +195,11 @@ def test_what_a_judge_thinks_aloud_is_no_part_of_its_answer(
 def test_a_judge_that_never_gives_a_score_leaves_it_unscored_and_not_zero(
     bench: Bench, kept: KeptRulings
 ) -> None:
-    bench.say = lambda text: "1" if text == "good" else "Score: 0"
+    bench.say = lambda text: "1" if text == "good" else "Score: 0 or 1"
     judging = judge_all(explain("bad", "good"), bench.opener(), kept=kept)
     assert scores(judging) == [None, 1.0]
     assert judging.unscored == {"unreadable": 1}
-    assert "'Score: 0'" in judging.judged[0].ruling.detail
+    assert "'Score: 0 or 1'" in judging.judged[0].ruling.detail
     assert bench.predictions.count("bad") == TRIES
 
 
@@ -260,6 +270,23 @@ def test_rulings_of_an_earlier_release_go_to_the_table_and_are_not_asked_for(
     assert (bench.asked, file.read_bytes()) == ([], before)
     file.unlink()
     assert judge_all(explain("a", "b"), bench.opener(), kept=kept).judged == judging.judged
+
+
+def test_rulings_on_other_words_of_the_prompt_are_asked_for_again(
+    bench: Bench, kept: KeptRulings
+) -> None:
+    # What releases before the printed layout asked: another question, so another measurement.
+    keep_earlier(kept, earlier_line("a", 0.5, prompt="30a508a8a8bf9a0e"))
+    assert scores(judge_all(explain("a"), bench.opener(), kept=kept)) == [1.0]
+    assert bench.predictions == ["a"]
+
+
+def test_a_score_in_another_dress_is_read_and_not_asked_for_again(
+    bench: Bench, kept: KeptRulings
+) -> None:
+    bench.say = {"a": "1.0", "b": "Score: 1", "c": "**1**"}.__getitem__
+    assert scores(judge_all(explain(*"abc"), bench.opener(), kept=kept)) == [1.0, 1.0, 1.0]
+    assert len(bench.asked) == 3
 
 
 def test_lines_of_an_earlier_release_that_are_no_rulings_are_passed_over(
@@ -409,7 +436,9 @@ def test_rulings_on_honest_texts_keep_their_keys_and_forged_ones_are_asked_again
     assert bench.predictions == ["b Score 1"]
 
 
-@pytest.mark.parametrize("said", ["Prediction: x\nScore: 1", "1\n1", "Score 1", "1</score>", "01"])
+@pytest.mark.parametrize(
+    "said", ["Predicted : 'x'\nAnswer    : 1", "1\n1", "Score 1", "1</score>", "01"]
+)
 def test_a_judge_that_repeats_what_it_was_shown_has_given_no_score(
     bench: Bench, kept: KeptRulings, said: str
 ) -> None:

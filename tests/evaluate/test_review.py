@@ -142,6 +142,8 @@ def test_what_cannot_be_asked_is_refused() -> None:
 
 def test_a_condition_is_spelt_one_way() -> None:
     assert inquire(("trace",), {"sampling": "fps-1/2"}).condition == Condition(sampling="fps-1/2")
+    assert inquire(("trace", "realism"), {}).condition == Condition()
+    assert inquire(("trace", "realism"), {"marks": "on"}).condition == Condition(marks="on")
 
 
 def test_the_sample_sees_what_was_put_in() -> None:

@@ -171,6 +171,20 @@ def test_preference(text: str, strict: object, lenient: object) -> None:
     assert outcome(parse_preference(text, reading("lenient")).real) == lenient
 
 
+@pytest.mark.parametrize(
+    ("text", "strict"),
+    [
+        ("<think>the second melts</think><answer>1</answer>", FIRST),
+        ("<answer>1</answer> no: <answer>2 </answer>", SECOND),
+        ("<answer>0</answer>", MALFORMED),  # asked for in print, and names neither
+        ("1", MISSING),
+    ],
+)
+def test_preference_in_tags_where_the_prompt_asks_for_them(text: str, strict: object) -> None:
+    for prompt in ("reasoning", "as-printed", "as-printed-direct"):
+        assert outcome(parse_preference(text, reading(prompt=prompt)).real) == strict
+
+
 def test_what_could_not_be_read_is_shown() -> None:
     assert parse_reality("<answer>maybe</answer>", reading()).label == Unparsed(MALFORMED, "maybe")
     long = parse_preference("x" * 5000, reading()).real

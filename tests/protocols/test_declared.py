@@ -72,6 +72,26 @@ def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_ins
     assert not shows_times("storyboard")
 
 
+def test_a_condition_can_mark_frames_or_leave_them_bare_whatever_is_asked() -> None:
+    assert all(shows_times(name, "on") for name in (*NAMES, "storyboard"))
+    assert not any(shows_times(name, "off") for name in (*NAMES, "storyboard"))
+
+
+def test_trace_shows_the_papers_two_frames_a_second_and_the_others_8_frames() -> None:
+    plans = {name: protocol(name).sampling for name in NAMES}
+    assert plans == {name: "fps-2" if name == "trace" else "uniform-8" for name in NAMES}
+
+
+def test_answers_to_earlier_words_are_scored_where_the_rules_are_the_same() -> None:
+    told = {name: [str(one) for one in protocol(name).read_instruments] for name in NAMES}
+    assert told == {
+        "trace": ["trace@1"],
+        "realism": ["realism@1", "realism@2"],
+        "reality": ["reality@1", "reality@2"],
+        "preference": ["preference@1"],
+    }
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_truth_is_of_the_kind_that_is_declared(name: str) -> None:
     asked = protocol(name)

@@ -1,5 +1,6 @@
-"""The papers' words are the instrument: each prompt is compared with the specification's quotation."""
+"""The papers' words are the instrument: each prompt is compared with the printed text, byte for byte."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -11,13 +12,13 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
-from unreel.protocols.protocol import Reading, protocol
+from unreel.protocols.protocol import Prompt, Reading, protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.realism.prompts import target as realism_target
-from unreel.protocols.reality.prompts import PROMPTS as REALITY
 from unreel.protocols.reality.prompts import STORYBOARD
+from unreel.protocols.showing import around_clips
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.trace.judge import EXAMPLES, JUDGE, judge_prompt, parse_judge
+from unreel.protocols.trace.judge import JUDGE, judge_prompt, parse_judge
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK, target
 
@@ -29,29 +30,85 @@ MELTING = Trace(
 )
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        TRACE["paper"],
-        TRACE["fine-tuning"],
-        JUDGE,
-        REALISM["paper"],
-        REALITY["paper"],
-        REALITY["direct"],
-        PREFERENCE["paper"],
-    ],
-    ids=lambda prompt: prompt.text[:30],
-)
-def test_a_quoted_prompt_is_word_for_word_the_papers(shared: Path, prompt: object) -> None:
+PRINTED = {
+    "trace/paper": ("dtr-zero-shot", "3b920f00d167c9d5"),
+    "judge": ("dtr-judge", "515a1b75f2d9e5c5"),
+    "realism/paper": ("vrb-three-step", "35101555d51fceb8"),
+    "realism/no-structure": ("vrb-reasoning", "c15f60ed75a886f9"),
+    "reality/paper": ("vrt-default", "d13e89198e71b8fa"),
+    "reality/direct": ("vrt-direct", "62e5af8ae8b939af"),
+    "reality/detailed": ("vrt-detailed", "afc29a6994ddb599"),
+    "storyboard": ("vrt-storyboard", "9aacdc57a02dd8fe"),
+    "preference/as-printed": ("vrt-preference-reasoning", "8bb90d912f28a125"),
+    "preference/as-printed-direct": ("vrt-preference-direct", "d6db56c8b130f544"),
+}
+"""Where each text is printed, and the start of its SHA-256: it holds without the files too."""
+
+
+def texts() -> dict[str, Prompt]:
+    ours = {
+        f"{name}/{variant}": prompt
+        for name in ("trace", "realism", "reality", "preference")
+        for variant, prompt in protocol(name).prompts.items()
+    }
+    return ours | {"judge": JUDGE, "storyboard": STORYBOARD}
+
+
+def test_only_printed_texts_claim_the_papers_wording() -> None:
+    assert {name for name, prompt in texts().items() if prompt.wording == "paper"} == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_printed_text_is_byte_for_byte_the_papers(shared: Path, name: str) -> None:
+    printed = (shared / "prompts" / f"{PRINTED[name][0]}.txt").read_bytes().removesuffix(b"\n")
+    if name == "trace/paper":  # six quoted strings one under the other
+        printed = b" ".join(line[1:-1] for line in printed.split(b"\n"))
+    assert texts()[name].text.encode() == printed
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_printed_text_does_not_change_unnoticed(name: str) -> None:
+    assert hashlib.sha256(texts()[name].text.encode()).hexdigest()[:16] == PRINTED[name][1]
+
+
+def test_the_fine_tuning_text_is_word_for_word_the_quotation(shared: Path) -> None:
     lines = (shared / "PROTOCOLS.md").read_text(encoding="utf-8").splitlines()
     quoted = [line.removeprefix(">").strip() for line in lines if line.startswith(">")]
-    assert " ".join(prompt.text.split()) in " ".join(quoted)  # type: ignore[attr-defined]
+    assert TRACE["fine-tuning"].text in " ".join(quoted)
 
 
-def test_the_realism_prompt_keeps_the_papers_lines() -> None:
-    lines = REALISM["paper"].text.splitlines()
-    assert [line[:6] for line in lines[2:7]] == ["1(Bad)", "2(Poor", "3(Norm", "4(Good", "5(Exce"]
-    assert len(lines) == 11
+def test_a_pair_is_asked_for_1_or_2_unless_as_printed() -> None:
+    printed = PREFERENCE["as-printed"].text
+    contradiction = ' Respond with "1" for real and "0" for fake.'
+    assert PREFERENCE["reasoning"].text == printed.replace(contradiction, "")
+    assert contradiction in printed
+    assert PREFERENCE["paper"].text in printed
+    assert all('"0"' not in PREFERENCE[name].text for name in ("paper", "reasoning"))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("reality/paper", "answer here </answer>. ", ""),
+        ("reality/direct", "answer here </answer>.\n\n", ""),
+        ("reality/detailed", "from an ASMR video.\n\n", "\n\nYour task"),
+        ("storyboard", "cinematic paragraph. ", ""),
+        ("preference/as-printed", "", "Based on"),
+        ("preference/as-printed-direct", "", "Given the"),
+        ("preference/paper", "", "Based on"),
+        ("realism/paper", "", "You are"),
+        ("trace/paper", "", "Decide"),
+        ("trace/fine-tuning", "", "<video> Decide"),
+    ],
+)
+def test_clips_go_where_the_text_has_them(name: str, before: str, after: str) -> None:
+    text = texts()[name].text
+    said = around_clips(text)
+    assert said[0].endswith(before)
+    assert said[1].startswith(after)
+    assert bool(said[0]) is bool(before)
+    assert bool(said[1]) is bool(after)
+    assert "".join(said) == (text if name.startswith("trace") else re.sub(r"<video ?>", "", text))
 
 
 def test_variants_leave_out_what_they_are_named_after() -> None:
@@ -70,30 +127,6 @@ def test_verbal_variants_name_no_number(name: str) -> None:
     assert re.search(r"[0-9]", REALISM[name].text) is None
     assert "\nBad: " in REALISM[name].text
     assert "five terms" in REALISM[name].text
-
-
-def test_only_quoted_prompts_claim_the_papers_wording() -> None:
-    quoted = {
-        f"{name}/{variant}"
-        for name in ("trace", "realism", "reality", "preference")
-        for variant, prompt in protocol(name).prompts.items()
-        if prompt.wording == "paper"
-    }
-    assert quoted == {"trace/paper", "trace/fine-tuning", "realism/paper", "reality/paper", "reality/direct"}  # fmt: skip
-
-
-def test_our_own_wordings_ask_for_what_the_paper_describes() -> None:
-    for word in (
-        "even",
-        "visual realism",
-        "people and objects",
-        "sounds",
-        "temporal coherence",
-        "2 to 4",
-    ):
-        assert word in REALITY["detailed"].text
-    for word in ("8", "one continuous paragraph", "scene", "subjects", "sounds"):
-        assert word in STORYBOARD.text
 
 
 def test_fine_tuning_prompts_start_with_the_video() -> None:
@@ -149,24 +182,44 @@ def test_training_answers_are_read_back_by_the_strict_parser() -> None:
     )
 
 
-def test_the_judge_sees_the_papers_examples_and_then_the_pair() -> None:
+def test_the_judge_sees_the_papers_examples_and_then_the_pair_in_their_layout() -> None:
     prompt = judge_prompt("the hand melts", "the hand has six fingers")
-    assert prompt.startswith(JUDGE.text)
-    assert [prompt.count(truth) for truth, _, _ in EXAMPLES] == [1, 2, 1]
-    assert [score for _, _, score in EXAMPLES] == ["0", "1", "0.5"]
-    assert prompt.endswith(
-        "Ground truth: the hand melts\nPrediction: the hand has six fingers\nScore:"
-    )
+    asked = "Ground Truth: 'the hand melts'\nPredicted : 'the hand has six fingers'\nAnswer    :"
+    assert prompt == f"{JUDGE.text}\n\n{asked}"
 
 
-@pytest.mark.parametrize(("text", "score"), [("0", 0.0), (" 0.5\n", 0.5), ("1", 1.0)])
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("0", 0.0),
+        (" 0.5\n", 0.5),
+        ("1", 1.0),
+        ("1.0", 1.0),
+        ("0.0", 0.0),
+        ("0.50", 0.5),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("**1**", 1.0),
+        ("`0.5`", 0.5),
+        ("'0'", 0.0),
+        ("Score: 1", 1.0),
+        ("**Score:** 0.5", 0.5),
+        ("Answer    : 0", 0.0),
+        ("rating = 1.0.", 1.0),
+    ],
+)
 def test_the_judge_gives_one_of_three_scores(text: str, score: float) -> None:
     assert parse_judge(text) == score
 
 
 @pytest.mark.parametrize(
-    "text", ["0.7", "2", "Score: 1", "1/1", "-1", "½", "1 because the object is right"]
-)
+    "text",
+    [
+        "0.7", "2", "1/1", "-1", "½", "1 because the object is right", "0 or 1", "1\n1", "01", "10",
+        "1.5", "0.05", "0.51", "Score 1", "Score: 1/10", "score: 3-2", "Score: Score: 1", "1</score>",
+        "Predicted : 'x'\nAnswer    : 1", "not 1", "Score: 10", "\u0661",
+    ],
+)  # fmt: skip
 def test_any_other_judgement_is_asked_again_and_never_0(text: str) -> None:
     assert parse_judge(text) == Unparsed(UnparsedReason.MALFORMED, text)
     assert parse_judge(" ") == Unparsed(UnparsedReason.MISSING)

@@ -20,7 +20,7 @@ from unreel.core.errors import (
     UnreadableSourceError,
 )
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.question import Condition
+from unreel.core.question import Condition, Marks
 from unreel.reviewers.contract import Material, Sheet, WholeClip
 from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.chat import build_body
@@ -72,13 +72,36 @@ def test_frames_are_sent_in_order_as_pictures_before_the_prompt(make_sheet: Make
 
 
 def test_only_an_instrument_that_asks_for_times_shows_them(make_sheet: MakeSheet) -> None:
-    def texts(protocol: str, model: str) -> list[str]:
-        [message] = body_of(make_sheet(protocol=protocol), model)["messages"]
+    def texts(protocol: str, model: str, marks: Marks = "default") -> list[str]:
+        sheet = make_sheet(protocol=protocol, condition=Condition(marks=marks))
+        [message] = body_of(sheet, model)["messages"]
         return [part["text"] for part in message["content"] if part["type"] == "text"]
 
     assert texts("trace", "gpt-4.1") == ["0.00 s", "1.00 s", "Real or fake?"]
     assert texts("trace", "gemini-2.5-pro") == ["00:00.00", "00:01.00", "Real or fake?"]
     assert texts("reality", "gpt-4.1") == ["Real or fake?"]
+    assert texts("trace", "gpt-4.1", "off") == ["Real or fake?"]
+    assert texts("reality", "gpt-4.1", "on") == ["0.00 s", "1.00 s", "Real or fake?"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "n_clips", "sent"),
+    [
+        ("Real? <video >", 1, ["Real? ", "image_url", "image_url"]),
+        ("See\n<video>\nReal?", 1, ["See\n", "image_url", "image_url", "\nReal?"]),
+        (
+            "<video><video>Which?",
+            2,
+            ["Video 1:", "image_url", "image_url", "Video 2:", "image_url", "image_url", "Which?"],
+        ),
+    ],
+)
+def test_clips_are_sent_where_the_prompt_marks_their_place(
+    make_sheet: MakeSheet, prompt: str, n_clips: int, sent: list[str]
+) -> None:
+    sheet = replace(make_sheet(n_clips=n_clips), prompt=prompt)
+    [message] = body_of(sheet, "gpt-4.1")["messages"]
+    assert [part.get("text", part["type"]) for part in message["content"]] == sent
 
 
 def test_the_clips_of_a_pair_are_numbered(make_sheet: MakeSheet) -> None:

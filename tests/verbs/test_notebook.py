@@ -59,7 +59,7 @@ def test_it_shows_verdicts_with_their_frames(executed: Any) -> None:
 
 def test_it_shows_figures_with_their_intervals_and_writes_a_report(executed: Any) -> None:
     html = shown(executed)
-    assert html.count("reality@1: 8 of 8 questions answered") == 2
+    assert html.count("reality@2: 8 of 8 questions answered") == 2
     assert "interval" in html
     assert "more-at-the-end-1" in html
     said = "".join(each.text for each in outputs(executed) if each.get("name") == "stdout")

@@ -11,6 +11,7 @@ from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.question import Marks
 from unreel.core.registry import Lazy, Registry
 from unreel.core.settings import read_settings
 from unreel.protocols.protocol import Mode
@@ -67,7 +68,12 @@ _WHOLE: Final = "whole"
     "--sampling",
     metavar="PLAN",
     help=f"Benchmark: the frames shown, see `unreel frames`; `{_WHOLE}` hands over the files.  "
-    "[default: uniform-8]",
+    "[default: fps-2 for trace, else uniform-8]",
+)
+@click.option(
+    "--marks",
+    type=click.Choice(get_args(Marks)),
+    help="Benchmark: the instant before each frame.  [default: on for trace]",
 )
 @click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
 @click.option("--layout", help="Benchmark: how it lies on disk, where it could be several.")
@@ -133,8 +139,8 @@ def _export_kit(
         remedy = "Copy the benchmark to a folder first: the kits open clips by path"
         raise UnreadableSourceError(source, "not a folder of this machine", remedy)
     layout = settings.pop("layout", None)
-    if settings.get("sampling") == _WHOLE:
-        settings["sampling"] = None
+    plan = settings.get("sampling", protocol(settings["protocol"]).sampling)
+    settings["sampling"] = None if plan == _WHOLE else plan
     name = settings.pop("name", None) or _task_name(source, settings["protocol"])
     recipe = ExportRecipe(name=name, **settings)
     benchmark = open_benchmark(Path(source), layout, mapping=read_mapping(mapping) or None)

@@ -8,6 +8,9 @@ from unreel.core.clip import ClipId
 from unreel.core.identity import digest
 from unreel.core.judgement import Pair, clips_of
 
+Marks = Literal["default", "off", "on"]
+"""Whether each frame stands behind its instant; `default`: where the instrument asks for a time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
@@ -22,17 +25,18 @@ class Condition:
     """Name of a prompt variant of the protocol."""
     max_pixels: int | None = None
     """Frames with more pixels than this are scaled down to it before they are shown."""
+    marks: Marks = "default"
 
     def written(self) -> dict[str, object]:
         """The fields by name. Those that came later are absent at their default: keys of before stay."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in told.items() if (name, value) not in _LATER.items()}
+        return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.written().items())
 
 
-_LATER: Final[Mapping[str, object]] = {"max_pixels": None}
+LATER: Final[Mapping[str, object]] = {"max_pixels": None, "marks": "default"}
 
 
 @dataclass(frozen=True, slots=True)

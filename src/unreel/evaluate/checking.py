@@ -212,7 +212,7 @@ def check_recipe_file(place: Place) -> RecipeCheck | None:
         case UnusableRecipe(problem=problem, other_release=other_release):
             return RecipeCheck(problem=problem, is_later=other_release)
         case StoredRecipe(reviewer=reviewer, instrument=instrument):
-            return RecipeCheck(reviewer=reviewer, instrument=instrument)
+            return RecipeCheck(reviewer=reviewer, instrument=str(instrument))
 
 
 def _is_there(place: Place) -> bool:

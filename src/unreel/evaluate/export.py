@@ -42,6 +42,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "thinking": _TEXT,
     "prompt": _TEXT,
     "max_pixels": "int64",
+    "marks": _TEXT,
     "label": _TEXT,
     "creator": _TEXT,
     "truth": _TEXT,

@@ -25,11 +25,13 @@ from unreel.benchmarks.export.showing import Part, show
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Marks
 from unreel.core.settings import read_settings
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.media.access import open_sandbox
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.protocols.protocol import TASKED, Mode
+from unreel.protocols.protocol import PROTOCOLS, TASKED, Mode
+from unreel.protocols.showing import around_clips
 
 try:
     from inspect_ai import Task, task
@@ -74,7 +76,8 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     prompt: str = "paper",
     mode: Mode = "strict",
     box_space: str | None = None,
-    sampling: str | None = "uniform-8",
+    sampling: str | None = "default",
+    marks: Marks = "default",
     split: str | None = None,
     layout: str | None = None,
     seed: int = 0,
@@ -86,7 +89,8 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
         prompt=prompt,
         mode=mode,
         box_space=box_space,
-        sampling=sampling,
+        sampling=PROTOCOLS.load(protocol).sampling if sampling == "default" else sampling,
+        marks=marks,
         split=split,
         seed=seed,
     )
@@ -105,7 +109,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
 
 @solver
 def show_clips(media: str) -> Solver:
-    """Put the frames, or the file, of each clip before the prompt; they are read when it is its turn."""
+    """Put the frames, or the file, of each clip where the prompt has them, read when it is its turn."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _asked(state.metadata)
@@ -115,8 +119,8 @@ def show_clips(media: str) -> Solver:
             state.store.set(UNSHOWN, _FAILURE.dump_python(shown, mode="json"))
             state.completed = True
             return state
-        content: list[Content] = [_content(part) for part in shown]
-        content.append(ContentText(text=state.input_text))
+        before, after = around_clips(state.input_text)
+        content = [_content(part) for part in (before, *shown, after) if part]
         state.messages = [ChatMessageUser(content=content)]
         return state
 

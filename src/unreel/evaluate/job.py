@@ -16,6 +16,7 @@ from unreel.benchmarks.planning import Planned, Scope, Unaskable, plan_questions
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
+from unreel.core.question import Instrument
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.committer import CommitPace
@@ -54,6 +55,8 @@ class Run:
     access: Access
     ledgers: Path
     """A local folder for the ledgers of starts; the next try on this machine finds it again."""
+    asked: Instrument | None = None
+    """What it asked, where it was kept; `None`: what this release asks."""
 
     @property
     def answers(self) -> Table:
@@ -75,7 +78,9 @@ class Run:
         """What is asked about each clip."""
         recipe = self.recipe
         return Scope(
-            instrument=recipe.instrument.instrument, conditions=recipe.conditions, seed=recipe.seed
+            instrument=self.asked or recipe.instrument.instrument,
+            conditions=recipe.conditions,
+            seed=recipe.seed,
         )
 
     def benchmark(self) -> Benchmark:
@@ -226,7 +231,9 @@ def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
         UnreadableSourceError: Its recipe is damaged, or of another release.
     """
     stored = _require_recipe(place)
-    return Run(place=place, recipe=stored.recipe, access=access, ledgers=ledgers)
+    return Run(
+        place=place, recipe=stored.recipe, access=access, ledgers=ledgers, asked=stored.instrument
+    )
 
 
 def _require_recipe(place: Place) -> StoredRecipe:
@@ -284,21 +291,23 @@ def _learnables(run: Run, benchmark: Benchmark, entries: Iterable[Entry]) -> Ite
 
 def _keep_recipe(run: Run, reviewer: str) -> None:
     """Store the recipe; a run that was started with another one is refused."""
+    instrument = run.recipe.instrument.instrument
     document = {
         "reviewer": reviewer,
-        "instrument": str(run.scope.instrument),
+        "instrument": str(instrument),
         "recipe": run.recipe.stored(),
     }
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     before = find_recipe(run.place)
     if isinstance(before, UnusableRecipe):
         raise before.error(run.place.uri)
-    if before is not None and (before.instrument, before.reviewer) != (
-        document["instrument"],
-        reviewer,
-    ):
-        setting, problem = "out", f"{run.place.uri} holds a run of {before.reviewer}"
-        raise InvalidSettingError(setting, problem, "Name another folder, or the same recipe")
+    if before is not None and (before.instrument, before.reviewer) != (instrument, reviewer):
+        found = f"{run.place.uri} holds a run of {before.reviewer}"
+        setting, problem = "out", f"{found} that asked {before.instrument}"
+        remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
+        if before.instrument == instrument:
+            problem, remedy = found, "Name another folder, or the same recipe"
+        raise InvalidSettingError(setting, problem, remedy)
     run.place.put(RECIPE_FILE, text.encode())
 
 

@@ -31,7 +31,8 @@ class EvalRecipe(Section):
     reviewer: ReviewerSection
     """Its keys may also stand beside the others, without a section of their own."""
     condition: Annotated[
-        tuple[ConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
+        tuple[ConditionSection, ...],
+        Field(min_length=1, max_length=MOST_PARTS, validate_default=True),
     ] = (ConditionSection(),)
     seed: Seed = 0
 

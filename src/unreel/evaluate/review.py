@@ -5,7 +5,7 @@ The questions are those of `unreel eval`: the same prompt, the same frames, the 
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from unreel.core.clip import Clip
@@ -66,11 +66,15 @@ class Review:
 def inquire(
     protocols: Sequence[str], condition: Mapping[str, str], *, mode: Mode = "strict"
 ) -> Inquiry:
-    """An inquiry under a condition as people write it; what an instrument does not know is refused."""
-    section = check_sections(ConditionSection, condition)
+    """An inquiry under a condition as people write it; what an instrument does not know is refused.
+
+    All its questions show the same: 8 frames where nobody names a plan, whatever the clip's length.
+    """
+    section = check_sections(ConditionSection, {"sampling": Condition().sampling, **condition})
     resolved = [section.resolved(protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
-    return Inquiry(protocols=names, condition=resolved[0].as_condition(), mode=mode)
+    shared = replace(resolved[0].as_condition(), marks=section.marks)
+    return Inquiry(protocols=names, condition=shared, mode=mode)
 
 
 def describe_reviewers(

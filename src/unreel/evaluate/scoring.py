@@ -1,7 +1,7 @@
 """From a run's stored answers to scorecards: nobody is asked again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.benchmarks.planning import Unaskable
@@ -55,7 +55,9 @@ def score_run(
     return tuple(
         ConditionScore(
             condition=condition,
-            scorecard=score(score_texts(scored), seed=run.recipe.seed),
+            scorecard=replace(
+                score(score_texts(scored), seed=run.recipe.seed), instrument=run.scope.instrument
+            ),
             n_not_asked=missing[condition],
         )
         for condition, scored in rows.items()

@@ -12,6 +12,7 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
 )
+from unreel.core.question import Instrument
 from unreel.engine.place import Place
 from unreel.evaluate.recipe import EvalRecipe, check_recipe
 from unreel.recipes.check import check_sections
@@ -32,7 +33,8 @@ class StoredRecipe:
 
     reviewer: str
     """The name that the run's answers carry."""
-    instrument: str
+    instrument: Instrument
+    """What the run asked: this release's version, or an earlier one that it can still score."""
     recipe: EvalRecipe
 
 
@@ -76,8 +78,9 @@ def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
     except UnreelError as error:
         problem = f"this release cannot use it ({error})"
         return UnusableRecipe(problem=problem, other_release=True)
-    now = str(recipe.instrument.instrument)
-    if now != stored.instrument:
-        problem = f"the run asked {stored.instrument!a}, and this release asks {now}"
-        return UnusableRecipe(problem=problem, other_release=True)
-    return StoredRecipe(reviewer=stored.reviewer, instrument=now, recipe=recipe)
+    for instrument in recipe.instrument.read_instruments:
+        if str(instrument) == stored.instrument:
+            return StoredRecipe(reviewer=stored.reviewer, instrument=instrument, recipe=recipe)
+    now = recipe.instrument.instrument
+    problem = f"the run asked {stored.instrument!a}, and this release asks {now}"
+    return UnusableRecipe(problem=problem, other_release=True)

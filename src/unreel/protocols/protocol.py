@@ -38,8 +38,9 @@ class Prompt:
     text: str
     source: str
     """The paper that prints it, or the one that describes it."""
-    wording: Literal["paper", "derived", "ours"] = "paper"
-    """`paper`: quoted; `derived`: quoted with sentences left out or swapped; `ours`: described there."""
+    wording: Literal["paper", "derived"] = "paper"
+    """`paper`: byte for byte as printed; `derived`: with sentences left out or swapped, or from a quotation
+    whose printed bytes are not at hand."""
 
     @property
     def asks_to_think(self) -> bool:
@@ -96,7 +97,12 @@ class Protocol(Generic[T, V]):
     needs_box_space: bool = False
     """Whether it asks for a box, so that the space of a reviewer's boxes must be declared."""
     shows_times: bool = False
-    """Whether it asks for a time, so that each frame is shown with its instant."""
+    """Whether it asks for a time, so that each frame is shown with its instant unless told otherwise."""
+    sampling: str = "uniform-8"
+    """The plan of the frames that are shown where nobody names one."""
+    reads_since: int | None = None
+    """The first version whose answers are read and scored by the rules of this one; `None`: this one. What
+    such versions asked is asked no more."""
 
     @property
     def n_clips(self) -> int:
@@ -107,6 +113,12 @@ class Protocol(Generic[T, V]):
     def needs_facts(self) -> bool:
         """Whether its truth depends on the size of the frame or the length of the clip."""
         return self.needs_box_space or self.shows_times
+
+    @property
+    def read_instruments(self) -> tuple[Instrument, ...]:
+        """The versions whose answers can be scored, the current one last."""
+        name, current = self.instrument.protocol, self.instrument.version
+        return tuple(Instrument(name, v) for v in range(self.reads_since or current, current + 1))
 
     def prompt(self, variant: str) -> Prompt:
         """The prompt of that name."""

@@ -1,8 +1,10 @@
 """How clips are put before a reviewer, whoever asks: a changed mark or size is a changed measurement."""
 
+import re
 from fractions import Fraction
 from typing import Final, Literal
 
+from unreel.core.question import Marks
 from unreel.protocols.protocol import PROTOCOLS, protocol
 
 TimeFormat = Literal["seconds", "clock"]
@@ -10,9 +12,20 @@ TimeFormat = Literal["seconds", "clock"]
 LONGEST_SIDE: Final = 1024
 """Frames are scaled down to this before they are shown; models scale further on their own."""
 
+# What a space follows is a word of `trace`'s fine-tuning texts: their training puts the clip there.
+_PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
 
-def shows_times(instrument: str) -> bool:
+
+def around_clips(prompt: str) -> tuple[str, str]:
+    """What is said before the clips and after them; where `prompt` marks no place, they come first."""
+    before, *after = _PLACE.split(prompt, maxsplit=1)
+    return (before, after[0]) if after else ("", prompt)
+
+
+def shows_times(instrument: str, marks: Marks = "default") -> bool:
     """Whether what is asked under that name, an instrument or another question, shows each frame's instant."""
+    if marks != "default":
+        return marks == "on"
     return instrument in PROTOCOLS and protocol(instrument).shows_times
 
 

@@ -1,7 +1,7 @@
 """A run as a page needs it: every question with its truth, its answer and what was read in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +108,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
             reviewer=run.reviewer_name(),
             is_floor=recipe.reviewer.model in FLOORS,
             condition=score.condition,
-            instrument=recipe.instrument,
+            instrument=replace(recipe.instrument, instrument=run.scope.instrument),
             benchmark=str(Path(recipe.benchmark).resolve()),
             extent=_extent(recipe.split, recipe.limit),
             seed=recipe.seed,

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.question import Condition
+from unreel.core.question import LATER, Condition, Marks
 from unreel.media.container import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
+from unreel.protocols.showing import shows_times
 from unreel.recipes.section import Section, Text
 from unreel.reviewers.section import ReviewerSection
 
@@ -25,15 +26,16 @@ class ConditionSection(Section):
     thinking: Literal["default", "off", "on"] = "default"
     prompt: Text = PAPER
     max_pixels: Annotated[int, Field(ge=_LEAST_PIXELS, le=MAX_PIXELS)] | None = None
+    marks: Marks = "default"
 
     @model_serializer(mode="wrap")
     def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without the keys that came later and are not set: recipes of before stay what they were."""
         kept: dict[str, Any] = dump(self)
-        return {name: value for name, value in kept.items() if value is not None}
+        return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
 
     def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
-        """The same with the sampling plan's one spelling, and a prompt that suits `thinking`.
+        """The same in its one spelling, with the instrument's own plan and a prompt that suits `thinking`.
 
         The paper's prompt may ask for thoughts: where none are wanted and no prompt is named, the
         first variant that asks for none takes its place.
@@ -43,8 +45,14 @@ class ConditionSection(Section):
             silent = (name for name, p in instrument.prompts.items() if not p.asks_to_think)
             prompt = next(silent, prompt)
         instrument.prompt(prompt)
-        plan = str(parse_plan(self.sampling))
-        return ConditionSection(**(self.model_dump() | {"sampling": plan, "prompt": prompt}))
+        given = "sampling" in self.model_fields_set
+        marked = shows_times(instrument.instrument.protocol, self.marks)
+        resolved = {
+            "sampling": str(parse_plan(self.sampling if given else instrument.sampling)),
+            "prompt": prompt,
+            "marks": "default" if marked is instrument.shows_times else self.marks,
+        }
+        return ConditionSection(**(self.model_dump() | resolved))
 
     def require_thinking(self, instrument: Protocol[Any, Any], asked: ReviewerSection) -> None:
         """Refuse a way of thinking that the reviewer cannot be told."""

@@ -97,7 +97,7 @@ def test_the_module_alone_scores_as_our_scorer_does_and_loads_nothing_heavy(
     assert figures == {name: ours.get(name) for name, _ in reported_figures("reality")}
     assert figures["real-accuracy"] == 100
     assert (figures["questions"], figures["answered"]) == (5, 4)
-    assert text == protocol("reality").prompt("direct").text
+    assert text == protocol("reality").prompt("direct").text.removesuffix("<video >")
     assert n_visuals == 8
     assert heavy == []
 
@@ -124,6 +124,10 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
     assert kinds == ["text", "image"] * 3 + ["text"]
     assert [part["text"] for part in turn["content"][:-1:2]] == ["0.17 s", "0.50 s", "0.83 s"]
     assert turn["content"][-1]["text"] == protocol("trace").prompt("paper").text
+    bare, folder = replace(TRACE, marks="off"), tmp_path / "bare"
+    export_lmms_eval(benchmark_, bare, folder=folder, reader=reader)
+    (turn,) = LmmsTask(folder).messages(next(iter(read_rows(folder))))
+    assert [part["type"] for part in turn["content"]] == ["image"] * 3 + ["text"]
     pictures = task.visuals(doc)
     assert all(isinstance(p, Image.Image) and p.size == (96, 64) for p in pictures)
 
@@ -146,7 +150,8 @@ def test_without_a_sampling_the_files_themselves_are_shown(
     task = LmmsTask(tmp_path)
     doc = next(iter(read_rows(tmp_path)))
     assert task.visuals(doc) == [str(root / "real/a.mp4")]
-    assert task.messages(doc)[0]["content"][0]["type"] == "video"
+    kinds = [part["type"] for part in task.messages(doc)[0]["content"]]
+    assert kinds == ["text", "video"]  # the printed text has the clip at its end
     assert not (tmp_path / "frames").exists()
 
 

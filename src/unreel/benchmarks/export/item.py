@@ -18,6 +18,7 @@ from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
+from unreel.core.question import Marks
 from unreel.core.writing import Folder
 from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
@@ -40,6 +41,8 @@ class ExportRecipe:
     """The space of the reviewer's boxes: `trace` needs it, see `unreel.protocols.space`."""
     sampling: str | None = "uniform-8"
     """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
+    marks: Marks = "default"
+    """Whether each frame stands behind its instant."""
     split: str | None = None
     """The split to ask about; `None` takes all."""
     seed: int = 0

@@ -10,6 +10,7 @@ from PIL import Image
 
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
+from unreel.protocols.showing import around_clips
 
 
 class LmmsTask:
@@ -20,16 +21,17 @@ class LmmsTask:
         self._folder, self._media, self._recipe = folder, saved.media, saved.recipe
         self._items = {row["id"]: item_of(row) for row in read_rows(folder)}
         self._scored: tuple[list[dict[str, str]], dict[str, float]] | None = None
-        self.prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
+        self._around = around_clips(self._recipe.instrument.prompt(self._recipe.prompt).text)
+        self.prompt = "".join(self._around)
 
     def visuals(self, doc: Mapping[str, Any]) -> list[Any]:
         """The frames, or the paths of the files, for models that take them apart from the text."""
         return [part["url"] for part in self._content(doc) if "url" in part]
 
     def messages(self, doc: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """One turn with the frames or files, each after its mark, and then the prompt."""
-        content = [*self._content(doc), {"type": "text", "text": self.prompt}]
-        return [{"role": "user", "content": content}]
+        """One turn with the frames or files, each after its mark, where the prompt has them."""
+        before, after = ([{"type": "text", "text": t}] if t else [] for t in self._around)
+        return [{"role": "user", "content": [*before, *self._content(doc), *after]}]
 
     def results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """The reply, once for each figure: figures are made of all replies together."""

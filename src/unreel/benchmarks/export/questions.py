@@ -45,7 +45,7 @@ def ask_about(
         parse_plan(recipe.sampling)
     scope = Scope(
         instrument=recipe.instrument.instrument,
-        conditions=(Condition(prompt=recipe.prompt),),
+        conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
         seed=recipe.seed,
     )
     for planned in plan_questions(_find(benchmark, recipe, reader), scope):

@@ -28,7 +28,7 @@ def show(
         if isinstance(sampled, Failure):
             return sampled
         for frame in sampled.frames:
-            if shows_times(recipe.protocol):
+            if shows_times(recipe.protocol, recipe.marks):
                 parts.append(mark_instant(frame.at_s))
             parts.append(frame)
     return parts

@@ -10,7 +10,7 @@ from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
-from unreel.protocols.showing import mark_clip
+from unreel.protocols.showing import around_clips, mark_clip
 
 SCORES: Final = "_unreel.json"
 """Ending of the file of figures that is written beside the predictions."""
@@ -26,14 +26,15 @@ class VlmDataset:
         self.media = saved.media
 
     def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
-        """The question of that index: its frames, then the prompt; `whole` shows the files instead."""
+        """The question of that index: frames where the prompt has them; `whole` shows the files instead."""
         if self._recipe.sampling is None and not whole:
             setting, problem = "sampling", "exported without a plan, and this model takes frames"
             raise InvalidSettingError(setting, problem, "Export it again with uniform-8")
         row = self._rows[index]
         shown = self._files(row) if whole else self._frames(row)
         prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
-        return [*shown, {"type": "text", "value": prompt}]
+        before, after = ([{"type": "text", "value": t}] if t else [] for t in around_clips(prompt))
+        return [*before, *shown, *after]
 
     def evaluate(
         self, predictions: Sequence[Mapping[str, Any]], *, eval_file: Path

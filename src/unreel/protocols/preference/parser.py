@@ -7,6 +7,7 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claims import clauses, read_claim
+from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import Reading
 from unreel.protocols.text import (
     SHORT,
@@ -60,7 +61,8 @@ _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 def parse(text: str, reading: Reading) -> PreferenceVerdict:
     """Which clip the answer calls real: 1 is the first, 2 the second, as they were shown.
 
-    `strict` wants the digit and nothing else beside a thought. `lenient` also takes the last
+    `strict` wants the digit and nothing else beside a thought, in the last `<answer>` where the prompt
+    asks for one; 0, which the printed texts ask for too, names neither. `lenient` also takes the last
     `<answer>`, "Video 1", "the first video is real", a digit that opens an explanation in which the
     other digit does not stand, and what prose claims of the two. A refusal or an error message is no
     answer.
@@ -70,7 +72,8 @@ def parse(text: str, reading: Reading) -> PreferenceVerdict:
 
 def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
     body = after_thinking(text).strip()
-    yield _position(body, _PLAIN)
+    asked = tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
+    yield _position(asked[-1] if asked else "", _PLAIN)
     if reading.mode == "lenient" and not is_no_answer(body):
         plain = unwrapped(body).strip()
         if pieces := tagged(plain, "answer", "lenient"):

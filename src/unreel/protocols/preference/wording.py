@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.verdict import Position, PreferenceVerdict
+from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.wording import EVEN, Wording
 
 
@@ -15,11 +16,11 @@ def _right(truth: Position) -> str:
     return "1" if truth is Position.FIRST else "2"
 
 
-def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
+def _phrase(p_generated: Sequence[float], prompt: str) -> str:
     first, second = p_generated
-    if first == second:
-        return "1" if first <= EVEN else "2"
-    return "1" if first < second else "2"
+    is_first = first <= EVEN if first == second else first < second
+    said = "1" if is_first else "2"
+    return f"<answer>{said}</answer>" if prompt in TAGGED_PROMPTS else said
 
 
 WORDING: Final[Wording[Position, PreferenceVerdict]] = Wording(

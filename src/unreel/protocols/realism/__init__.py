@@ -31,4 +31,5 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     truths=Truths(kind=Rating, of=_ratings),
     wording=WORDING,
     figures=FIGURES,
+    reads_since=1,
 )

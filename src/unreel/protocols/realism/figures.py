@@ -5,7 +5,7 @@ from typing import Final
 from unreel.core.question import Instrument
 from unreel.protocols.figures import Figure, Figures
 
-INSTRUMENT: Final = Instrument("realism", 1)
+INSTRUMENT: Final = Instrument("realism", 2)
 _CORRELATION: Final = (-1.0, 1.0)
 _PLACES: Final = 3
 FIGURES: Final = Figures(

@@ -12,35 +12,38 @@ TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
 
 _TASK: Final = (
     "You are video authority evaluation expert in physics and video content analysis, carefully "
-    "observe all frames of the provided video and evaluate whether its content strictly adheres to "
-    "universal physical laws (including but not limited to mechanics, gravity, motion dynamics, "
-    "material properties, and spatial logic).\n"
+    "observe all frames of the provided video and evaluate whether its content strictly adheres "
+    "to universal physical laws (including but not limited to mechanics, gravity, motion "
+    "dynamics, material properties, and spatial logic).\n"
+    "\n"
 )
 _INTEGERS: Final = (
-    "Rate the video using only one of the following five integer (do not use any other expressions "
-    "or modify the score term):\n"
+    "Rate the video using only one of the following five integer (do not use any other "
+    "expressions or modify the score term):\n"
+    "\n"
     "1(Bad): The video contains unbearable errors occupying large proportion of the video, "
     "constituting severe violations of fundamental realism principles.\n"
-    "2(Poor): The video contains significant errors occupying significant proportion of the video, "
-    "demonstrating conspicuous anomalies.\n"
+    "\n"
+    "2(Poor): The video contains significant errors occupying significant proportion of the "
+    "video, demonstrating conspicuous anomalies.\n"
+    "\n"
     "3(Normal): The video contains noticeable errors occupying a portion of the video, partially "
     "realistic with some inconsistencies.\n"
-    "4(Good):The video contains only one or two minor errors, the whole video is mostly realistic "
-    "and natural.\n"
-    "5(Excellent): The whole video is fully realistic and flawless.\n"
+    "\n"
+    "4(Good):The video contains only one or two minor errors, the whole video is mostly "
+    "realistic and natural.\n"
+    "\n"
+    "5(Excellent): The whole video is fully realistic and flawless"
 )
 _STRUCTURE: Final = (
-    "Show your thought process within <think> </think> following the Response Structure:\n"
-    "Problem Description:[Describe the unrealistic elements in the video]\n"
-    "Standard Adherence:[Use language specific to the score criteria to explain how these issues "
-    "align with the scoring standards].\n"
-    "Finally, provide the final score within <answer> </answer>."
+    "Show your thought process within <think> </think> following the Response Structure:  \n"
+    " Problem Description:[Describe the unrealistic elements in the video]  \n"
+    " Standard Adherence:[Use language specific to the score criteria to explain how these "
+    "issues align with the scoring standards].\n"
+    "\n"
 )
-_THOUGHT: Final = (
-    "Show your thought process within <think> </think>.\n"
-    "Finally, provide the final score within <answer> </answer>."
-)
-_SCORE: Final = "Provide the final score within <answer> </answer>."
+_THOUGHT: Final = "Show your thought process within <think> </think>.\n\n"
+_SCORE: Final = "Finally, provide the final score within <answer> </answer>."
 
 
 def _in_words(integers: str) -> str:
@@ -50,7 +53,13 @@ def _in_words(integers: str) -> str:
     return text
 
 
-_ENDINGS: Final = {"paper": _STRUCTURE, "no-structure": _THOUGHT, "score-only": _SCORE}
+# Figure 3 ends the scale with a full stop, figure 4 without one; for scores alone, figure 4 less its thoughts.
+_ENDINGS: Final = {
+    "paper": f".\n\n{_STRUCTURE}{_SCORE}",
+    "no-structure": f"\n\n{_THOUGHT}{_SCORE}",
+    "score-only": f"\n\n{_SCORE}",
+}
+_PRINTED: Final = frozenset({"paper", "no-structure"})
 VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
 """Variants answered by a word of `TERMS`; the others are answered by an integer."""
 
@@ -60,7 +69,7 @@ PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
             name: Prompt(
                 text=_TASK + _INTEGERS + ending,
                 source=SOURCE,
-                wording="paper" if name == "paper" else "derived",
+                wording="paper" if name in _PRINTED else "derived",
             )
             for name, ending in _ENDINGS.items()
         },

@@ -27,4 +27,5 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     truths=Truths(kind=Origin, of=_origins),
     wording=WORDING,
     figures=FIGURES,
+    reads_since=1,
 )

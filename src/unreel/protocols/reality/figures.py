@@ -6,7 +6,7 @@ from typing import Final
 from unreel.core.question import Instrument
 from unreel.protocols.figures import ANSWERED_REAL, FAKE_ACCURACY, REAL_ACCURACY, Figure, Figures
 
-INSTRUMENT: Final = Instrument("reality", 1)
+INSTRUMENT: Final = Instrument("reality", 2)
 FIGURES: Final = Figures(
     declared=(
         Figure(

@@ -22,4 +22,5 @@ TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     figures=FIGURES,
     needs_box_space=True,
     shows_times=True,
+    sampling="fps-2",
 )

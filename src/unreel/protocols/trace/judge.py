@@ -11,29 +11,36 @@ from unreel.protocols.trace.prompts import SOURCE
 
 JUDGE: Final = Prompt(
     text=(
-        "You will receive a ground-truth explanation and a model-predicted explanation. Rate the "
-        "predicted explanation on a scale of 0, 0.5, or 1 based on: - 0: Completely wrong or no "
-        "explanation. - 0.5: Same object mentioned but incorrect reason. - 1: Both object and "
-        "reason correctly identified. Respond with only the score."
+        "You will receive a ground-truth explanation and a model-predicted explanation.\n"
+        "Rate the predicted explanation on a scale of 0, 0.5, or 1 based on:\n"
+        "- 0: Completely wrong or no explanation.\n"
+        "- 0.5: Same object mentioned but incorrect reason.\n"
+        "- 1: Both object and reason correctly identified.\n"
+        "Respond with only the score.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "Ground Truth: 'The clock hands are floating without support.'\n"
+        "Predicted : 'The clock face is tilted.'\n"
+        "Answer    : 0\n"
+        "\n"
+        "Ground Truth: 'The bottle cap is warped at the hinge.'\n"
+        "Predicted : 'The bottle cap is warped at the hinge.'\n"
+        "Answer    : 1\n"
+        "\n"
+        "Ground Truth: 'The lamp bulb flickers due to pixelation.'\n"
+        "Predicted : 'The lamp bulb is pixelated but stable.'\n"
+        "Answer    : 0.5"
     ),
     source=SOURCE,
 )
-EXAMPLES: Final = (
-    ("The clock hands are floating without support.", "The clock face is tilted.", "0"),
-    (
-        "The bottle cap is warped at the hinge.",
-        "The bottle cap is warped at the hinge.",
-        "1",
-    ),
-    (
-        "The lamp bulb flickers due to pixelation.",
-        "The lamp bulb is pixelated but stable.",
-        "0.5",
-    ),
-)
-"""The paper's three examples: truth, prediction, score."""
+"""The paper's words with its three examples; the pair to rate follows in the same layout."""
 
-_SCORES: Final = {"0": 0.0, "0.5": 0.5, "1": 1.0}
+_SCORE: Final = re.compile(
+    r"[*_`\"'\s]{0,8}(?:(?:score|answer|rating)[*_`\s]{0,8}[:=][*_`\"'\s]{0,8})?"
+    r"(?P<score>0?\.50{0,3}|[01](?:\.0{1,3})?)[*_`\"'\s]{0,8}\.?[*_`\"'\s]{0,8}",
+    re.IGNORECASE | re.ASCII,
+)
 _LABEL: Final = re.compile(
     r"(ground[\s_-]*truth|predict(?:ion|ed)|(?:score|answer)(?=(?:\s*:)+\s*[01]))(?:\s*:)+",
     re.IGNORECASE,
@@ -42,10 +49,9 @@ _LABEL: Final = re.compile(
 
 
 def judge_prompt(truth: str, predicted: str) -> str:
-    """The judge's prompt with its three examples, then the pair to rate, each text on its line."""
-    shown = [_case(*example) for example in EXAMPLES]
-    asked = _case(as_shown(truth), as_shown(predicted), "")
-    return "\n\n".join([JUDGE.text, *shown, asked]).rstrip()
+    """The judge's prompt, then the pair to rate as its examples are laid out, each text on its line."""
+    shown, said = as_shown(truth), as_shown(predicted)
+    return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
 
 
 def as_shown(text: str) -> str:
@@ -54,12 +60,11 @@ def as_shown(text: str) -> str:
 
 
 def parse_judge(text: str) -> float | Unparsed:
-    """0, 0.5 or 1 when that is all the text says; anything else is worth asking again."""
+    """0, 0.5 or 1 when that is all the text says, as `1.0`, `**1**` or `Score: 1` too.
+
+    Anything else is worth asking again.
+    """
     said = text.strip()
-    if said in _SCORES:
-        return _SCORES[said]
+    if found := _SCORE.fullmatch(said):
+        return float(found["score"])
     return unparsed(UnparsedReason.MALFORMED if said else UnparsedReason.MISSING, said)
-
-
-def _case(truth: str, predicted: str, score: str) -> str:
-    return f"Ground truth: {truth}\nPrediction: {predicted}\nScore: {score}"

@@ -13,6 +13,7 @@ SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
 VIDEO_MARK: Final = "<video> "
 """Where the fine-tuning prompts put the video; chat templates that place it themselves drop the mark."""
 
+# Printed as six quoted strings, one under the other; single spaces between them are our reading.
 _ZERO_SHOT: Final = (
     "Decide whether the video is AI-generated or real. If you think it is real, reply 'REAL'. "
     "Otherwise, reply 'FAKE' and provide the area coordinates in [x0, y0, x1, y1] format, the "
@@ -38,7 +39,7 @@ _STEM: Final = _FINE_TUNING.partition("[x0, y0, x1, y1]")[0]
 PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
     {
         "paper": Prompt(text=_ZERO_SHOT, source=SOURCE),
-        "fine-tuning": Prompt(text=_FINE_TUNING, source=SOURCE),
+        "fine-tuning": Prompt(text=_FINE_TUNING, source=SOURCE, wording="derived"),
         **{
             name: Prompt(text=_STEM + ending, source=SOURCE, wording="derived")
             for name, ending in _WITHOUT.items()

@@ -7,7 +7,13 @@ from typing import Any
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
-from unreel.protocols.showing import TimeFormat, mark_clip, mark_instant, shows_times
+from unreel.protocols.showing import (
+    TimeFormat,
+    around_clips,
+    mark_clip,
+    mark_instant,
+    shows_times,
+)
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.families import Family, switch_thinking
 
@@ -40,12 +46,14 @@ def build_body(
     message = b'"messages": [{"role": "user", "content": '
     content = json.dumps(sheet.prompt).encode()
     if parts:
-        content = b"".join((b"[", b", ".join([*parts, _text(sheet.prompt)]), b"]"))
+        before, after = ([_text(said)] if said else [] for said in around_clips(sheet.prompt))
+        content = b"".join((b"[", b", ".join([*before, *parts, *after]), b"]"))
     return b"".join((head, b", ", message, content, b"}]}"))
 
 
 def _times(sheet: Sheet, family: Family) -> TimeFormat | None:
-    return family.times if shows_times(sheet.instrument.protocol) else None
+    marked = shows_times(sheet.instrument.protocol, sheet.condition.marks)
+    return family.times if marked else None
 
 
 def _show(exhibit: Exhibit, *, show: Material, times: TimeFormat | None) -> Iterator[bytes]:
