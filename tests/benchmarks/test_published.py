@@ -2,6 +2,7 @@
 
 from collections import Counter
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from unreel.benchmarks.published.reality_check import (
     creator_cells,
     reviewer_cells,
 )
-from unreel.benchmarks.published.tables import SOURCES, goldens, reviewer_lines, show, trace_rows
+from unreel.benchmarks.published.tables import (
+    SOURCES,
+    goldens,
+    reviewer_lines,
+    show,
+    source_rows,
+    trace_rows,
+)
 from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
 from unreel.core.errors import UnknownNameError
 
@@ -25,6 +33,7 @@ CHECKS = {found.name: found for found in check()}
 PINNED = {
     "DTR overall": (42, 42),
     "DTR accuracy": (41, 42),
+    "DTR table 1 explained": (6, 7),
     "VRT table 2 cells": (53, 69),
     "VRT table 2 averages": (13, 15),
     "VRT table 2 ranks": (13, 15),
@@ -32,13 +41,15 @@ PINNED = {
     "VRT table 3 averages": (10, 15),
     "VRT table 3 ranks": (13, 15),
     "VRT human table": (7, 7),
+    "VRT human clips": (0, 1),
     "VRB pairs": (1, 1),
-    "VRB PCR": (2, 2),
 }
 
 VEO = "Veo3.1-Fast"
 CAUSES = {
     "val, Gemini 2.5 Pro": Cause.REPEATED_ROW,
+    "Sora, explained": Cause.IMPOSSIBLE_SHARE,
+    "Human, real clips": Cause.TEXT_AGAINST_TABLE,
     **{f"Qwen2.5-VL-72B, {column}": Cause.REPEATED_TABLE for column in reviewer_lines()[0].cells},
     f"Qwen3-VL-8B, {VEO}": Cause.COUNT_SLIP,
     f"Qwen3-VL-30B-A3B, {VEO}": Cause.COUNT_SLIP,
@@ -173,6 +184,27 @@ def test_no_whole_count_gives_the_row_that_val_took_from_test() -> None:
     assert misprint.calculated is None
     name = "Gemini 2.5 Pro"
     assert test[name].fake_accuracy == val[name].fake_accuracy == Decimal("75.7")
+
+
+def test_no_whole_count_of_38_rows_gives_the_share_of_sora() -> None:
+    (misprint,) = CHECKS["DTR table 1 explained"].misprints
+    assert str(misprint) == (
+        "Sora, explained: 100 x ?/38 = nothing, printed 58.2. No whole count gives the printed share. "
+        "Of 38 rows 22 gives 57.9 and 23 gives 60.5."
+    )
+
+
+def test_the_rows_of_table_1_are_those_of_the_splits() -> None:
+    splits = show("deeptrace_splits").rows
+    assert sum(row.annotations for row in source_rows()) == 4334
+    assert sum(int(row["fake_annotations"]) for row in splits) == 4334
+
+
+def test_people_saw_40_real_clips_by_the_table_and_30_by_the_text() -> None:
+    (misprint,) = CHECKS["VRT human clips"].misprints
+    assert (misprint.calculated, misprint.printed) == (40, 30)
+    assert not any(two_places(Fraction(100 * n, 30)) == Decimal("82.50") for n in range(31))
+    assert two_places(Fraction(100 * 33, 40)) == Decimal("82.50")
 
 
 def test_cells_agree_with_the_calculations_of_the_goldens() -> None:

@@ -11,7 +11,6 @@ from unreel.core.errors import InvalidValueError
 from unreel.protocols.formulas import (
     balanced_accuracy,
     overall,
-    pair_consistency,
     paper_round,
     pooled_accuracy,
 )
@@ -56,13 +55,6 @@ def test_counts_that_cannot_be_are_refused(correct: int, n: int) -> None:
         pooled_accuracy(real_correct=correct, n_real=n, fake_correct=1, n_fake=2)
     with pytest.raises(InvalidValueError):
         balanced_accuracy(real_correct=1, n_real=2, fake_correct=correct, n_fake=n)
-    with pytest.raises(InvalidValueError):
-        pair_consistency(agreeing=correct, pairs=n)
-
-
-def test_pair_consistency_is_the_share_that_the_paper_prints() -> None:
-    assert paper_round(pair_consistency(agreeing=319, pairs=345), 3) == Decimal("0.925")
-    assert paper_round(pair_consistency(agreeing=260, pairs=345), 3) == Decimal("0.754")
 
 
 @pytest.mark.parametrize(

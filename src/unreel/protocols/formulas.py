@@ -36,12 +36,6 @@ def balanced_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fa
     return float(PERCENT * (Fraction(real_correct, n_real) + Fraction(fake_correct, n_fake)) / 2)
 
 
-def pair_consistency(*, agreeing: int, pairs: int) -> float:
-    """VideoRealBench's PCR, 0 to 1: the share of strictly ordered pairs that scores order alike."""
-    _check_counts(agreeing, pairs)
-    return agreeing / pairs
-
-
 def paper_round(value: Fraction | float, places: int = 1) -> Decimal:
     """`value` as DeepTraceReward prints it: half up to `places + 1`, then half up to `places`.
 

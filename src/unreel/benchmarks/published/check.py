@@ -1,10 +1,11 @@
 """Every check of the printed figures."""
 
 from unreel.benchmarks.published.counts import count_tables
-from unreel.benchmarks.published.realism_check import check_pairs, check_pcr
+from unreel.benchmarks.published.realism_check import check_pairs
 from unreel.benchmarks.published.reality_check import (
     check_averages,
     check_creator_cells,
+    check_human_clips,
     check_humans,
     check_ranks,
     check_reviewer_cells,
@@ -12,7 +13,7 @@ from unreel.benchmarks.published.reality_check import (
     reviewer_cells,
 )
 from unreel.benchmarks.published.tables import creator_lines, reviewer_lines
-from unreel.benchmarks.published.trace_check import check_accuracy, check_overall
+from unreel.benchmarks.published.trace_check import check_accuracy, check_overall, check_sources
 from unreel.benchmarks.published.verdicts import Check
 
 
@@ -23,6 +24,7 @@ def check() -> tuple[Check, ...]:
     return (
         check_overall(),
         check_accuracy(),
+        check_sources(),
         check_reviewer_cells(tables),
         check_averages(reviewers, reviewer_cells(tables), name="VRT table 2 averages", expected=13),
         check_ranks(reviewers, name="VRT table 2 ranks", best_is_high=True),
@@ -30,6 +32,6 @@ def check() -> tuple[Check, ...]:
         check_averages(creators, creator_cells(tables), name="VRT table 3 averages", expected=10),
         check_ranks(creators, name="VRT table 3 ranks", best_is_high=False),
         check_humans(),
+        check_human_clips(),
         check_pairs(),
-        check_pcr(),
     )

@@ -1,17 +1,14 @@
-"""VideoRealBench's preference figures, recalculated from the scores of its thirty clips."""
+"""VideoRealBench's number of pairs, recalculated from the scores of its thirty clips."""
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from math import comb
 from typing import Final
 
 from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
-from unreel.protocols.formulas import pair_consistency
 
 CLIPS_BY_SCORE: Final = (3, 7, 10, 6, 4)
 """How many of the thirty clips people scored 1, 2, 3, 4 and 5."""
 PRINTED_PAIRS: Final = 345
-PRINTED_PCR: Final = {319: Decimal("0.925"), 260: Decimal("0.754")}
-"""The printed share of pairs in the right order, by the whole count of pairs behind it."""
 
 
 def ordered_pairs(clips_by_score: tuple[int, ...]) -> int:
@@ -39,33 +36,4 @@ def check_pairs() -> Check:
         expected=1,
         expected_total=1,
         misprints=wrong,
-    )
-
-
-def check_pcr() -> Check:
-    """Both printed shares, each from a whole count of pairs."""
-    pairs = ordered_pairs(CLIPS_BY_SCORE)
-    misprints = []
-    for right, printed in PRINTED_PCR.items():
-        share = Decimal(str(pair_consistency(agreeing=right, pairs=pairs)))
-        calculated = share.quantize(printed, ROUND_HALF_UP)
-        if calculated != printed:
-            misprints.append(
-                Misprint(
-                    cell=f"PCR {printed}",
-                    formula=f"{right} / {pairs}",
-                    calculated=calculated,
-                    printed=printed,
-                    cause=Cause.UNEXPLAINED,
-                    because="The count gives another share",
-                )
-            )
-    return Check(
-        name="VRB PCR",
-        formula="pairs in the right order / ordered pairs: 319/345 and 260/345",
-        reproduced=len(PRINTED_PCR) - len(misprints),
-        total=len(PRINTED_PCR),
-        expected=2,
-        expected_total=2,
-        misprints=tuple(misprints),
     )

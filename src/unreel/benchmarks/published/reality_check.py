@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Final
 
 from unreel.benchmarks.published.causes import (
     Cell,
@@ -15,6 +16,9 @@ from unreel.benchmarks.published.counts import COLUMNS, COUNT_TABLES, REAL, Coun
 from unreel.benchmarks.published.tables import Line, creator_lines, human_rows, reviewer_lines
 from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
 from unreel.protocols.formulas import PERCENT, balanced_accuracy
+
+HUMAN_REAL_IN_TEXT: Final = 30
+"""Real clips that people judged, as the text has it."""
 
 
 def check_reviewer_cells(tables: CountTables) -> Check:
@@ -134,6 +138,31 @@ def check_humans() -> Check:
         expected=7,
         expected_total=7,
         misprints=tuple(misprints),
+    )
+
+
+def check_human_clips() -> Check:
+    """How many real clips people saw: the text says 30, every line of table 16 counts them."""
+    (counted,) = {(row.n_real, row.real_correct) for row in human_rows()}
+    n_real, right = counted
+    misprint = Misprint(
+        cell="Human, real clips",
+        formula="real clips of table 16",
+        calculated=Decimal(n_real),
+        printed=Decimal(HUMAN_REAL_IN_TEXT),
+        cause=Cause.TEXT_AGAINST_TABLE,
+        because=f"The scores follow from {right} of {n_real}, and from no whole count of "
+        f"{HUMAN_REAL_IN_TEXT}",
+    )
+    wrong = () if n_real == HUMAN_REAL_IN_TEXT else (misprint,)
+    return Check(
+        name="VRT human clips",
+        formula="real clips in the text = real clips of table 16",
+        reproduced=1 - len(wrong),
+        total=1,
+        expected=0,
+        expected_total=1,
+        misprints=wrong,
     )
 
 

@@ -131,6 +131,28 @@ class HumanRow:
     score: Decimal
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """One creator's line in DeepTraceReward's table 1: its rows, and how many percent are explained."""
+
+    source: str
+    annotations: int
+    explained: Decimal
+
+
+def source_rows() -> tuple[SourceRow, ...]:
+    """Table 1, a line for each creator; real clips have no explanations."""
+    return tuple(
+        SourceRow(
+            source=row["source"],
+            annotations=int(row["annotations"]),
+            explained=Decimal(row["explained_percent"]),
+        )
+        for row in show("deeptrace_sources").rows
+        if row["explained_percent"]
+    )
+
+
 def human_rows() -> tuple[HumanRow, ...]:
     """Table 16, a line for each creator."""
     return tuple(

@@ -17,6 +17,8 @@ class Cause(StrEnum):
     EXCHANGED_RANKS = "exchanged ranks"
     WRONG_AVERAGE = "wrong average"
     ERROR_OF_PRINT = "error of print"
+    IMPOSSIBLE_SHARE = "impossible share"
+    TEXT_AGAINST_TABLE = "text against table"
     UNEXPLAINED = "unexplained"
 
     @property
@@ -35,6 +37,8 @@ _SENTENCES = {
     Cause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
     Cause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
     Cause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
+    Cause.IMPOSSIBLE_SHARE: "No whole count gives the printed share.",
+    Cause.TEXT_AGAINST_TABLE: "The text gives another count than the table.",
     Cause.UNEXPLAINED: "No cause is known.",
 }
 
