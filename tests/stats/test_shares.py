@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.stats.proportion import wilson
+from unreel.stats.proportion import share_of
 from unreel.stats.shares import WeightedShare, sum_shares
 
 counts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -16,8 +18,8 @@ def share(weight: float, successes: int, n: int) -> WeightedShare:
 
 
 @given(counts)
-def test_one_share_of_weight_one_has_wilsons_interval(count: tuple[int, int]) -> None:
-    alone, plain = sum_shares([share(1, *count)]), wilson(*count)
+def test_one_share_of_weight_one_has_the_interval_of_that_share(count: tuple[int, int]) -> None:
+    alone, plain = sum_shares([share(1, *count)]), share_of(*count)
     assert isinstance(alone, Estimate)
     assert isinstance(plain, Estimate)
     assert (alone.value, alone.low, alone.high) == pytest.approx(
@@ -25,12 +27,18 @@ def test_one_share_of_weight_one_has_wilsons_interval(count: tuple[int, int]) ->
     )
 
 
-def test_a_difference_of_shares_has_newcombes_published_interval() -> None:
-    # Newcombe 1998, table II, method 10, example (a): 56/70 - 48/80 is 0.2000 [0.0524, 0.3339].
+def test_the_distances_to_the_ends_of_shares_add_up_as_squares() -> None:
     found = sum_shares([share(1, 56, 70), share(-1, 48, 80)])
+    first, second = share_of(56, 70), share_of(48, 80)
     assert isinstance(found, Estimate)
+    assert isinstance(first, Estimate)
+    assert isinstance(second, Estimate)
     assert found.value == pytest.approx(0.2)
-    assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    assert (found.low, found.high) == pytest.approx((0.2 - below, 0.2 + above))
+    # Newcombe 1998, table II, example (a), with Wilson's intervals: [0.0524, 0.3339].
+    assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=0.01)
     assert found.n == 150
 
 

@@ -12,7 +12,7 @@ from unreel.core.verdict import Unparsed
 from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import Row
 from unreel.stats.bootstrap import Limits, Statistic, bootstrap, bootstrap_mean
-from unreel.stats.proportion import wilson
+from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, Sample, as_columns, weighted_sum
 from unreel.stats.shares import WeightedShare, sum_shares
 
@@ -45,12 +45,12 @@ def percent(measured: Measured) -> Measured:
 def mean_percent(values: Sequence[float], *, clips: Sequence[str], seed: int) -> Measured:
     """Mean of `values` (0 to 1) in percent; rows of one clip are drawn together.
 
-    Plain shares of independent clips get Wilson's interval, all else a bootstrap by clip.
+    Plain shares of independent clips get the mid-P interval, all else a bootstrap by clip.
     """
     if not values:
         return Unmeasured("no rows")
     if set(values) <= {0, 1} and len(set(clips)) == len(clips):
-        return percent(wilson(int(sum(values)), len(values)))
+        return percent(share_of(int(sum(values)), len(values)))
     return percent(bootstrap_mean(values, seed=seed, clusters=clips, bounds=_BOUNDS))
 
 

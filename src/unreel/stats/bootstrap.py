@@ -5,11 +5,13 @@ A statistic is a function of weights: it takes a block of resamples, one per lin
 value per line, NaN where there is none. The rows as they came are a resample like any other, so
 value and interval come from one formula.
 
-Intervals are percentile intervals: they respect the range of the statistic and need no standard
-error. BCa would need one evaluation per clip left out, which rank statistics cannot afford at
-100,000 clips. For few clips the percentiles are moved outwards as far as Student's t lies outside
-the normal curve (Hesterberg 2015, doi:10.1080/00031305.2015.1089789), without which ten clips
-cover about 90 % instead of 95 %.
+The interval of a statistic with a least and a most value is that of a share: the spread of the
+resamples says how many independent trials would be as sure, and with so many the mid-P interval is
+taken (Korn and Graubard 1998, for shares of clusters). It keeps inside the range, leans away from the
+near end, and widens for few clips by Student's t. Percentiles of the resamples, which this replaces,
+cover 0.89 where 50 clusters hold a share of 0.95 or an AUC of 0.98. Statistics without a range keep
+percentiles, moved outwards for few clips as far as Student's t lies outside the normal curve
+(Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
 """
 
 import math
@@ -22,7 +24,7 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.proportion import normal_quantile, wilson_interval
+from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
 
 Statistic = Callable[[Array], Array]
@@ -99,14 +101,13 @@ def bootstrap_mean(
 def bounded_mean(sample: Sample, bounds: tuple[float, float], *, level: float) -> Estimate:
     """Mean of the first column, with an interval that needs no resampling and exists for one clip.
 
-    A mean of k bounded clips varies at most as much as a share of k trials, so it gets Wilson's
-    interval: too wide where clips differ little, and at worst what Wilson's is for plain shares
-    (four clips of 0 or 1 hold a true 1/2 in 87.5 % of cases).
+    A mean of k bounded clips varies at most as much as a share of k trials, so it gets the interval of
+    one: too wide where clips differ little.
     """
     low, high = bounds
     value = float(_mean_of(sample)(sample.observed)[0])
     share = min(1.0, max(0.0, (value - low) / (high - low)))
-    ends = wilson_interval(share, sample.n_free, level=level)
+    ends = mid_p_interval(share, sample.n_free, level=level)
     below, above = (low + end * (high - low) for end in ends)
     n = sample.n_rows
     return Estimate(value=value, low=min(below, value), high=max(above, value), n=n, level=level)
@@ -137,11 +138,29 @@ def enclose(
             why = "all clips are alike, so resampling shows no doubt"
             return Unmeasured(f"{why}; the bare value is {value:.4g}")
         return unseen(value, limits, level=level)
+    if limits is not None:
+        return _as_share(value, defined, limits, n_clusters=sample.n_clusters, level=level)
     tail = outer_tail(sample.n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
     # The value is the best single guess, so an interval without it would be absurd: widen.
     return min(float(low), value), max(float(high), value)
+
+
+def _as_share(
+    value: float, replicates: Array, limits: Limits, *, n_clusters: int, level: float
+) -> tuple[float, float]:
+    """The interval of a share of as many trials as would be as sure as the resamples are."""
+    from scipy.special import stdtrit
+
+    reach = limits.high - limits.low
+    share = min(1.0, max(0.0, (value - limits.low) / reach))
+    # Resampling k clips shows k - 1 parts of k of their variance.
+    variance = float(replicates.var()) / reach**2 * n_clusters / (n_clusters - 1)
+    few = normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
+    n_trials = max(share * (1 - share), ROUNDING) / variance * few**2
+    low, high = mid_p_interval(share, n_trials, level=level)
+    return limits.low + low * reach, limits.low + high * reach
 
 
 def outer_tail(n_clusters: int, *, level: float) -> float:
@@ -158,10 +177,10 @@ def outer_tail(n_clusters: int, *, level: float) -> float:
 def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]:
     """Interval of a statistic that was the same in every resample.
 
-    In n observations none was different, so by Wilson's bound a share q of all may be; were these as
-    far away as can be, the statistic would lie at the ends given here.
+    In n observations none was different, so a share q of all may be, by the bound of a count of none;
+    were these as far away as can be, the statistic would lie at the ends given here.
     """
-    _, share = wilson_interval(0.0, limits.n_free, level=level)
+    _, share = mid_p_interval(0.0, limits.n_free, level=level)
     low = value - share * max(0.0, value - limits.low)
     return low, value + share * max(0.0, limits.high - value)
 

@@ -73,7 +73,7 @@ class ReliabilityBin:
     p_mean: float
     """Mean probability of being generated that was told."""
     generated: Estimate
-    """Share that was generated, with Wilson's interval; rows of one clip together count as one."""
+    """Share that was generated, with its interval; rows of one clip together count as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

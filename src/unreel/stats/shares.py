@@ -1,6 +1,6 @@
 """Weighted sums of independent shares, such as the mean of two accuracies.
 
-Each share keeps its own Wilson interval, and the distances from share to end add up as squares
+Each share keeps its own mid-P interval, and the distances from share to end add up as squares
 (Newcombe 1998, doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I; Zou and Donner
 2008, doi:10.1002/sim.3095). So three right answers of three still leave doubt, which drawing the
 same three clips again would not show.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.proportion import wilson_interval
+from unreel.stats.proportion import mid_p_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measu
     value = below = above = 0.0
     for share in shares:
         p = share.successes / share.n
-        low, high = wilson_interval(p, share.n, level=level)
+        low, high = mid_p_interval(p, share.n, level=level)
         ends = sorted((share.weight * (low - p), share.weight * (high - p)))
         value += share.weight * p
         below += ends[0] ** 2
