@@ -62,6 +62,8 @@ class Planned(Generic[C]):
     truths: tuple[Any, ...]
     origins: tuple[Origin, ...]
     """Where the clips come from, in the order shown."""
+    source: str
+    """The scene that they show or were made from; "" where nobody says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class Unaskable:
     conditions: tuple[Condition, ...]
     truths: tuple[Any, ...]
     origins: tuple[Origin, ...]
+    source: str
     failure: Failure
 
 
@@ -156,6 +159,7 @@ def _ask(
         clips=clips,
         truths=truths,
         origins=tuple(entry.origin for entry in entries),
+        source=entries[0].group,
     )
 
 
@@ -178,6 +182,7 @@ def _unaskable(
         conditions=conditions,
         truths=truths,
         origins=(entry.origin,),
+        source=entry.group,
         failure=failure,
     )
 

@@ -66,7 +66,9 @@ def build_rows(
         read = partial(read_text, prompt=prompt, mode=mode, box_space=space, size=size)
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         subject = digest_id("entry", entry.name)  # the file itself need not be here
-        rows.extend(Row(subject=subject, truth=truth, outcome=said) for truth in known)
+        rows.extend(
+            Row(subject=subject, truth=truth, outcome=said, source=entry.group) for truth in known
+        )
     return Scorable(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
     )

@@ -48,7 +48,12 @@ def score_run(
         else:
             outcome = alike(read_answer(planned, answer, mode=mode))
             rows[planned.question.condition].extend(
-                Row(subject=planned.question.subject, truth=alike(truth), outcome=outcome)
+                Row(
+                    subject=planned.question.subject,
+                    truth=alike(truth),
+                    outcome=outcome,
+                    source=alike(planned.source),
+                )
                 for truth in planned.truths
             )
     score = run.recipe.instrument.score
@@ -66,7 +71,7 @@ def score_run(
 
 def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
     for truth in planned.truths:
-        yield Row(subject=subject, truth=truth, outcome=planned.failure)
+        yield Row(subject=subject, truth=truth, outcome=planned.failure, source=planned.source)
 
 
 class _Alike:

@@ -69,6 +69,13 @@ class Row(Generic[T, V]):
     text_score: float | None = None
     """How well the answer's words match the truth's, at most 1: from a judge in `trace`, a cosine of
     sentence embeddings in `realism`. `None` when nobody compared them, which is never 0."""
+    source: str = ""
+    """The scene that the clip shows or was made from; "" where nobody says."""
+
+    @property
+    def cluster(self) -> str:
+        """What is drawn together for every interval: clips of one scene are no independent clips."""
+        return f"source {self.source}" if self.source else str(self.subject)
 
 
 class Scorer(typing.Protocol[T, V]):

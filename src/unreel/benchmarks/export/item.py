@@ -83,6 +83,8 @@ class Item:
     width: int = 0
     """Of the frame in pixels; 0 where no box is asked for."""
     height: int = 0
+    source: str = ""
+    """The scene that the clips show or were made from; clips of one are drawn together."""
 
     @property
     def subject(self) -> ClipId | Pair:
@@ -112,6 +114,7 @@ def item_of(row: Mapping[str, Any]) -> Item:
         truth=str(row["truth"]),
         width=int(row["width"]),
         height=int(row["height"]),
+        source=str(row.get("source", "")),  # exports of earlier releases do not tell
     )
 
 

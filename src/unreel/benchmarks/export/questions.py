@@ -109,4 +109,5 @@ def _item(planned: Planned[_LocalClip], recipe: ExportRecipe) -> Item:
         truth=write_truths(recipe.protocol, planned.truths),
         width=first.width,
         height=first.height,
+        source=planned.source,
     )

@@ -29,7 +29,7 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     - `position-bias` is half of the difference of the two orders' accuracies: 0 when the order does not
       matter, 50 when the first clip is always called real, -50 when it is always the second.
 
-    Pairs that share their real clip are drawn together for every interval.
+    Pairs that share their source, or their real clip, are drawn together for every interval.
     """
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
     valid = [row for row in rows if _chosen(row)]
@@ -42,7 +42,7 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
             *_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
             Metric(
                 name="pooled-all-pairs",
-                value=sum_percent([_pooled(rows)], clips=_real_clips(rows), seed=seed),
+                value=sum_percent([_pooled(rows)], clips=_clusters(rows), seed=seed),
                 coverage=Coverage(parsed=n_valid, asked=len(rows)),
             ),
         ),
@@ -62,7 +62,7 @@ def _metrics(valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int) -
             _order(valid, Position.SECOND, -1 / 2),
         ],
     }
-    clips = _real_clips(valid)
+    clips = _clusters(valid)
     for name, parts in figures.items():
         value = sum_percent(parts, clips=clips, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
@@ -83,8 +83,8 @@ def _chosen(row: PreferenceRow) -> Position | None:
     return row.outcome.real
 
 
-def _real_clips(rows: Sequence[PreferenceRow]) -> list[str]:
-    return [_real_clip(row) for row in rows]
+def _clusters(rows: Sequence[PreferenceRow]) -> list[str]:
+    return [row.cluster if row.source else _real_clip(row) for row in rows]
 
 
 def _real_clip(row: PreferenceRow) -> str:

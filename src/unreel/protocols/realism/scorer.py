@@ -54,7 +54,7 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
     for suffix, pairs in (("", read), ("-impute-3", answered)):
         human = [row.truth.score for row, _ in pairs]
         given = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
-        clips = [str(row.subject) for row, _ in pairs]
+        clips = [row.cluster for row, _ in pairs]
         for name, figure in _FIGURES:
             value = figure(human, given, seed=seed, clusters=clips)
             yield Metric(name=name + suffix, value=value, coverage=coverage)
@@ -63,7 +63,7 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
 def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
     asked = [(row, v) for row, v in answered if row.truth.problem or row.truth.adherence]
     read = [row for row, v in asked if isinstance(v.problem, str) or isinstance(v.adherence, str)]
-    scored = [(str(row.subject), row.text_score) for row in read if row.text_score is not None]
+    scored = [(row.cluster, row.text_score) for row in read if row.text_score is not None]
     coverage = Coverage(parsed=len(read), asked=len(asked))
     if not scored:
         nothing = Unmeasured("no reason has been compared with a person's")

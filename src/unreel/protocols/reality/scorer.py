@@ -25,7 +25,8 @@ RealityRow = Row[Origin, RealityVerdict]
 class _Ask:
     """One clip that was asked about, and what came of it."""
 
-    clip: str
+    cluster: str
+    """What it is drawn with: its source, or the clip alone."""
     creator: str | None
     """`None` for a real clip."""
     said: Label | None
@@ -73,10 +74,10 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
 def _ask(row: RealityRow) -> _Ask:
     creator = row.truth.creator if isinstance(row.truth, Generated) else None
     if isinstance(row.outcome, Failure):
-        return _Ask(str(row.subject), creator, None, answered=False)
+        return _Ask(row.cluster, creator, None, answered=False)
     label = row.outcome.label
     said = None if isinstance(label, Unparsed) else label
-    return _Ask(str(row.subject), creator, said, answered=True)
+    return _Ask(row.cluster, creator, said, answered=True)
 
 
 def _accuracies(
@@ -87,7 +88,7 @@ def _accuracies(
     counted: Sequence[_Ask],
     seed: int,
 ) -> Iterator[Metric]:
-    clips = [ask.clip for ask in counted]
+    clips = [ask.cluster for ask in counted]
     for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
         parts = {name: parts_of(counted, name) for name in creators}
         average = [
@@ -135,7 +136,7 @@ def _shares(answered: Sequence[_Ask], creators: Sequence[str], *, seed: int) -> 
 def _share(name: str, label: Label, asked: Sequence[_Ask], *, seed: int) -> Metric:
     valid = [ask for ask in asked if ask.said]
     said = [float(ask.said is label) for ask in valid]
-    value = mean_percent(said, clips=[ask.clip for ask in valid], seed=seed)
+    value = mean_percent(said, clips=[ask.cluster for ask in valid], seed=seed)
     return Metric(name=name, value=value, coverage=_coverage(asked))
 
 

@@ -42,6 +42,7 @@ class _Unit:
     """What is counted once: an annotation row, or a clip."""
 
     clip: str
+    cluster: str
     label: Label
     points: Mapping[str, _Point]
     """By figure; a figure that does not concern the unit is absent."""
@@ -62,7 +63,8 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
       then by time.
     - `answered-real` and `whole-frame-boxes` count clips, among readable labels and readable boxes.
 
-    The rows of one clip share one answer and are drawn together for every interval.
+    The rows of one clip share one answer; they, and clips of one source, are drawn together for every
+    interval.
     """
     answers = _answers(rows)
     units = [unit for row in rows for unit in _units(row)]
@@ -83,7 +85,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
             *_label_metrics(videos, "-per-video", seed=seed),
             *_trace_metrics(videos, "-per-video", seed=seed),
             *_trace_metrics(best, "-best-of", seed=seed),
-            *_habits(read, seed=seed),
+            *_habits(answers, seed=seed),
         ),
         failures=count_failures(answers),
         unparsed={
@@ -128,7 +130,7 @@ def _units(row: TraceRow) -> Iterator[_Unit]:
     if truth.explanation:
         given = claims is not None and isinstance(claims.explanation, str)
         points["explanation"] = _Point(_judged(row) if given else 0.0, read=given)
-    yield _Unit(str(row.subject), truth.label, points)
+    yield _Unit(str(row.subject), row.cluster, truth.label, points)
 
 
 def _judged(row: TraceRow) -> float | None:
@@ -148,7 +150,7 @@ def _mean(group: Sequence[_Unit]) -> _Unit:
         values = [point.value for point in given if point.value is not None]
         value = sum(values) / len(values) if values else None
         points[name] = _Point(value, read=given[0].read)
-    return _Unit(group[0].clip, group[0].label, points)
+    return _Unit(group[0].clip, group[0].cluster, group[0].label, points)
 
 
 def _closeness(unit: _Unit) -> tuple[float, float]:
@@ -184,7 +186,7 @@ def _value(figure: str, asked: Sequence[_Unit], *, seed: int) -> Measured:
     if _lacks_judge(unit.points[figure] for unit in asked):
         return Unmeasured("no judge has scored the explanations")
     scored = [
-        (unit.clip, value) for unit in asked if (value := unit.points[figure].value) is not None
+        (unit.cluster, value) for unit in asked if (value := unit.points[figure].value) is not None
     ]
     clips, values = zip(*scored, strict=True)
     return mean_percent(values, clips=clips, seed=seed)
@@ -204,7 +206,7 @@ def _overall(name: str, units: Sequence[_Unit], *, seed: int) -> Metric:
         if not isinstance(value, Estimate):
             return Metric(name=name, value=Unmeasured(f"{figure}: {value.why}"), coverage=coverage)
     parts = [Part(figure, 1 / 4, [_gain(unit, figure) for unit in units]) for figure in figures]
-    clips = [unit.clip for unit in units]
+    clips = [unit.cluster for unit in units]
     return Metric(name=name, value=sum_percent(parts, clips=clips, seed=seed), coverage=coverage)
 
 
@@ -215,16 +217,17 @@ def _gain(unit: _Unit, figure: str) -> float | None:
     return 1 - point.value if figure == "time-distance" else point.value
 
 
-def _habits(read: Sequence[TraceVerdict], *, seed: int) -> Iterator[Metric]:
-    labels = [verdict.label for verdict in read if not isinstance(verdict.label, Unparsed)]
-    boxes = [verdict.box for verdict in read if isinstance(verdict.box, Box)]
-    for name, hits, n in (
-        ("answered-real", [label is Label.REAL for label in labels], len(read)),
-        ("whole-frame-boxes", [box.area >= WHOLE_FRAME for box in boxes], len(read)),
+def _habits(answers: Sequence[TraceRow], *, seed: int) -> Iterator[Metric]:
+    read = [(row.cluster, row.outcome) for row in answers if not isinstance(row.outcome, Failure)]
+    labels = [(c, v.label) for c, v in read if not isinstance(v.label, Unparsed)]
+    boxes = [(c, v.box) for c, v in read if isinstance(v.box, Box)]
+    for name, hits in (
+        ("answered-real", [(c, float(label is Label.REAL)) for c, label in labels]),
+        ("whole-frame-boxes", [(c, float(box.area >= WHOLE_FRAME)) for c, box in boxes]),
     ):
-        clips = [str(i) for i in range(len(hits))]
-        value = mean_percent([float(hit) for hit in hits], clips=clips, seed=seed)
-        yield Metric(name=name, value=value, coverage=Coverage(parsed=len(hits), asked=n))
+        clusters, values = [c for c, _ in hits], [value for _, value in hits]
+        value = mean_percent(values, clips=clusters, seed=seed)
+        yield Metric(name=name, value=value, coverage=Coverage(parsed=len(hits), asked=len(read)))
 
 
 def _asked_parts(verdict: TraceVerdict) -> Iterator[tuple[str, object]]:

@@ -1,0 +1,90 @@
+"""Clips of one scene are no independent clips: their answers stand or fall together."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.estimate import Estimate
+from unreel.core.identity import digest
+from unreel.core.judgement import Label, Rating
+from unreel.core.verdict import RealismVerdict, RealityVerdict
+from unreel.protocols.measure import mean_percent
+from unreel.protocols.protocol import Row, protocol
+
+CREATORS = ("a", "b", "c", "d", "e", "f", "g")
+
+
+def caught(rng: np.random.Generator, n_scenes: int) -> np.ndarray:
+    """Whether each creator's clip of each scene is caught: hard scenes are hard for all creators."""
+    easy = rng.beta(2, 1, n_scenes)
+    return rng.random((n_scenes, len(CREATORS))) < easy[:, np.newaxis]
+
+
+def rows_of(told: np.ndarray, *, sources: bool) -> Iterator[Row]:
+    for scene, line in enumerate(told):
+        source = f"scene {scene}" if sources else ""
+        real = RealityVerdict(label=Label.REAL)
+        yield Row(subject=_clip(scene, "real"), truth=Real(), outcome=real, source=source)
+        for creator, is_caught in zip(CREATORS, line, strict=True):
+            said = RealityVerdict(label=Label.GENERATED if is_caught else Label.REAL)
+            truth = Generated(creator)
+            yield Row(subject=_clip(scene, creator), truth=truth, outcome=said, source=source)
+
+
+def _clip(scene: int, creator: str) -> ClipId:
+    return ClipId(digest("clip", str(scene), creator))
+
+
+@pytest.mark.parametrize("n_scenes", [20, 100])
+def test_an_interval_by_scene_holds_the_truth_and_one_by_clip_does_not(n_scenes: int) -> None:
+    rng = np.random.default_rng(5)
+    held = {"scene": 0, "clip": 0}
+    for seed in range(200):
+        values = caught(rng, n_scenes).astype(float).ravel().tolist()
+        scenes = [str(number // len(CREATORS)) for number in range(len(values))]
+        clips = [str(number) for number in range(len(values))]
+        for name, clusters in (("scene", scenes), ("clip", clips)):
+            measured = mean_percent(values, clips=clusters, seed=seed)
+            assert isinstance(measured, Estimate)
+            held[name] += measured.low <= 100 * 2 / 3 <= measured.high
+    assert held["scene"] >= 0.91 * 200
+    assert held["clip"] < 0.85 * 200
+
+
+def test_reality_draws_the_clips_of_a_scene_together() -> None:
+    told = caught(np.random.default_rng(1), 30)
+    apart, together = (
+        protocol("reality").score(list(rows_of(told, sources=sources)), seed=0)
+        for sources in (False, True)
+    )
+    for figure in ("fake-accuracy", "pooled", "answered-real"):
+        alone, joined = apart[figure], together[figure]
+        assert isinstance(alone, Estimate)
+        assert isinstance(joined, Estimate)
+        assert joined.value == pytest.approx(alone.value)
+        assert joined.high - joined.low > 1.05 * (alone.high - alone.low)
+
+
+def test_realism_draws_the_clips_of_a_scene_together() -> None:
+    rng = np.random.default_rng(2)
+    quality = rng.integers(1, 6, 20)
+    rows = [
+        Row(
+            subject=_clip(scene, creator),
+            truth=Rating(score=int(quality[scene])),
+            outcome=RealismVerdict(score=int(quality[-1 - scene]), problem="", adherence=""),
+            source=source * f"s{scene}",
+        )
+        for source in (False, True)
+        for scene in range(20)
+        for creator in CREATORS
+    ]
+    half = len(rows) // 2
+    apart, together = (
+        protocol("realism").score(part, seed=0)["plcc"] for part in (rows[:half], rows[half:])
+    )
+    assert isinstance(apart, Estimate)
+    assert isinstance(together, Estimate)
+    assert together.high - together.low > 1.5 * (apart.high - apart.low)
