@@ -6,6 +6,7 @@ import pytest
 from unreel.core.clip import ClipId, Generated, Origin, Real
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.formulas import balanced_accuracy, paper_round, pooled_accuracy
@@ -155,3 +156,23 @@ def test_few_clips_of_a_creator_leave_doubt_even_when_all_were_caught() -> None:
     assert measured.value == pytest.approx(90)
     assert measured.low < 65
     assert measured.n == 10 + 3
+
+
+def test_a_setting_is_part_of_who_made_the_clip() -> None:
+    rows = [
+        Row(
+            subject=ClipId(digest("clip", setting, str(number))),
+            truth=Generated("Veo", setting) if setting else Real(),
+            outcome=RealityVerdict(label=Label.GENERATED if setting == "text" else Label.REAL),
+        )
+        for setting in ("", "text", "image")
+        for number in range(20)
+    ]
+    card = score(rows, seed=0)
+    found = {metric.name: metric.value for metric in card.metrics}
+    assert found["caught: Veo/text"].value == 100
+    assert found["caught: Veo/image"].value == 0
+    assert found["caught: Veo"].value == 50
+    assert found["pooled: Veo/text"].value == 100
+    assert found["pooled"].value == pytest.approx(found["pooled: Veo"].value)
+    assert "pooled: Veo/" not in found

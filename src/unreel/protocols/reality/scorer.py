@@ -27,8 +27,7 @@ class _Ask:
 
     cluster: str
     """What it is drawn with: its source, or the clip alone."""
-    creator: str | None
-    """`None` for a real clip."""
+    origin: Origin
     said: Label | None
     """`None` when nothing valid was said."""
     answered: bool
@@ -36,7 +35,15 @@ class _Ask:
     @property
     def right(self) -> float:
         """1 for a right answer; a missing one is not right."""
-        return float(self.said is (Label.GENERATED if self.creator else Label.REAL))
+        return float(self.said is (Label.GENERATED if self.makers else Label.REAL))
+
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Who made it, and in which setting where one is known; nobody made a real clip."""
+        if not isinstance(self.origin, Generated):
+            return ()
+        creator, setting = self.origin.creator, self.origin.setting
+        return (creator, f"{creator}/{setting}") if setting else (creator,)
 
 
 def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
@@ -46,6 +53,8 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
       `balanced: X` is the mean of the share on real clips and the share on X's clips. `pooled` and
       `balanced` are the means over creators, each creator counting alike; they are unmeasured as long
       as one creator's figure is.
+    - A creator with settings has a figure for each, `X/SETTING`, besides the one over all its clips; the
+      means over creators count each creator once.
     - These count valid answers only. `-all-clips` counts every clip that was asked about: a clip whose
       answer is unreadable, or whose question failed, was not judged rightly.
     - `caught: X` is the share of the valid answers on X's clips that say generated; X wants it low.
@@ -56,15 +65,16 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
     valid = [ask for ask in asks if ask.said]
     answered = [ask for ask in asks if ask.answered]
-    creators = sorted({ask.creator for ask in asks if ask.creator})
+    creators = sorted({ask.makers[0] for ask in asks if ask.makers})
+    makers = sorted({maker for ask in asks for maker in ask.makers})
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
         n_answered=len(answers),
         metrics=(
-            *_accuracies("", creators, asked=answered, counted=valid, seed=seed),
-            *_accuracies("-all-clips", creators, asked=asks, counted=asks, seed=seed),
-            *_shares(answered, creators, seed=seed),
+            *_accuracies("", creators, makers, asked=answered, counted=valid, seed=seed),
+            *_accuracies("-all-clips", creators, makers, asked=asks, counted=asks, seed=seed),
+            *_shares(answered, makers, seed=seed),
         ),
         failures=count_failures(rows),
         unparsed=count_unparsed(("label", verdict.label) for verdict in answers),
@@ -72,17 +82,17 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
 
 
 def _ask(row: RealityRow) -> _Ask:
-    creator = row.truth.creator if isinstance(row.truth, Generated) else None
     if isinstance(row.outcome, Failure):
-        return _Ask(row.cluster, creator, None, answered=False)
+        return _Ask(row.cluster, row.truth, None, answered=False)
     label = row.outcome.label
     said = None if isinstance(label, Unparsed) else label
-    return _Ask(row.cluster, creator, said, answered=True)
+    return _Ask(row.cluster, row.truth, said, answered=True)
 
 
 def _accuracies(
     suffix: str,
     creators: Sequence[str],
+    makers: Sequence[str],
     *,
     asked: Sequence[_Ask],
     counted: Sequence[_Ask],
@@ -90,46 +100,46 @@ def _accuracies(
 ) -> Iterator[Metric]:
     clips = [ask.cluster for ask in counted]
     for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
-        parts = {name: parts_of(counted, name) for name in creators}
+        parts = {name: parts_of(counted, name) for name in makers}
         average = [
             Part(part.name, part.factor / len(creators), part.values)
-            for against in parts.values()
-            for part in against
+            for creator in creators
+            for part in parts[creator]
         ]
         value = sum_percent(average, clips=clips, seed=seed)
         yield Metric(name=figure + suffix, value=value, coverage=_coverage(asked))
         for name, against in parts.items():
             value = sum_percent(against, clips=clips, seed=seed)
-            coverage = _coverage([ask for ask in asked if ask.creator in {None, name}])
+            coverage = _coverage([ask for ask in asked if not ask.makers or name in ask.makers])
             yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
 
 
-def _pooled(counted: Sequence[_Ask], creator: str) -> list[Part]:
-    sides = _balanced(counted, creator)
+def _pooled(counted: Sequence[_Ask], maker: str) -> list[Part]:
+    sides = _balanced(counted, maker)
     if any(side.is_empty for side in sides):
         return sides  # unmeasured, and its name says why
-    return [Part(creator, 1, _right(counted, {None, creator}))]
+    return [Part(maker, 1, _right(counted, {None, maker}))]
 
 
-def _balanced(counted: Sequence[_Ask], creator: str) -> list[Part]:
+def _balanced(counted: Sequence[_Ask], maker: str) -> list[Part]:
     return [
         Part("real clips", 1 / 2, _right(counted, {None})),
-        Part(f"clips of {creator}", 1 / 2, _right(counted, {creator})),
+        Part(f"clips of {maker}", 1 / 2, _right(counted, {maker})),
     ]
 
 
 def _right(counted: Sequence[_Ask], sides: set[str | None]) -> list[float | None]:
-    return [ask.right if ask.creator in sides else None for ask in counted]
+    return [ask.right if sides & {*(ask.makers or (None,))} else None for ask in counted]
 
 
-def _shares(answered: Sequence[_Ask], creators: Sequence[str], *, seed: int) -> Iterator[Metric]:
-    real = [ask for ask in answered if not ask.creator]
-    fake = [ask for ask in answered if ask.creator]
+def _shares(answered: Sequence[_Ask], makers: Sequence[str], *, seed: int) -> Iterator[Metric]:
+    real = [ask for ask in answered if not ask.makers]
+    fake = [ask for ask in answered if ask.makers]
     yield _share("answered-real", Label.REAL, answered, seed=seed)
     yield _share("real-accuracy", Label.REAL, real, seed=seed)
     yield _share("fake-accuracy", Label.GENERATED, fake, seed=seed)
-    for name in creators:
-        own = [ask for ask in fake if ask.creator == name]
+    for name in makers:
+        own = [ask for ask in fake if name in ask.makers]
         yield _share(f"caught: {name}", Label.GENERATED, own, seed=seed)
 
 
