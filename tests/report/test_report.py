@@ -24,6 +24,8 @@ from unreel.evaluate.asking import CLIP_CLOCK
 from unreel.evaluate.judge import judge_all
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import ExplanationJudges, kept_rulings
+from unreel.report.boards.board import set_up_board
+from unreel.report.boards.ranking import leaderboard
 from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG, shown_us
 from unreel.report.entrants import read_run
 from unreel.report.site import write_report
@@ -87,7 +89,7 @@ def test_the_page_holds_every_panel_and_no_number_without_its_doubt(
     ):
         assert f"<h3>{heading}</h3>" in page
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    assert re.search(r"recorded:seer .*? 50\.0 \s*15\.0 to 85\.0, n 4", text, re.DOTALL)
+    assert re.search(r"recorded:seer .*? 50\.0 \s*2\.5 to 97\.5, n 4", text, re.DOTALL)
     assert "not measured: no judge has scored the explanations" in text
     assert '<span class="badge kind">floor</span>' in page
     assert '<span class="badge kind">published</span>' in page
@@ -235,3 +237,37 @@ def test_frames_shown_count_from_the_first_frame_in_answers_new_and_old(trace_ru
     for asked, notes in ((late, new), (late, old), (item, new), (item, from_zero)):
         noted = replace(asked, stored={**item.stored, "notes": json.dumps(notes)})
         assert list(shown_us(noted)) == [[0, 500_000]]
+
+
+def test_a_broken_reviewer_changes_nobodys_place_and_has_no_rank(
+    bench: Path, tmp_path: Path
+) -> None:
+    """Whatever ranks is chosen by the instrument: nobody on the board can change it."""
+    right = {"film": "1", "tape": "1", "veo-1": "0", "veo-2": "0", "sora-1": "0"}
+    wrong_about = {"best": set(), "middle": {"veo-2"}, "last": {"film", "tape", "veo-1"}}
+    runs = []
+    for name, wrong in wrong_about.items():
+        said = {c: f"<answer>{1 - int(a) if c in wrong else a}</answer>" for c, a in right.items()}
+        told = record(tmp_path / f"{name}.jsonl", said)
+        settings = {"protocol": "reality", "model": "recorded", "recorded": str(told)}
+        runs.append(ask(tmp_path / name, bench, **settings))
+    runs += [
+        ask(tmp_path / floor, bench, protocol="reality", model=floor)
+        for floor in ("coin", "always-generated")
+    ]
+    unreadable = {clip: f"<answer>{a}</answer>" for clip, a in right.items()} | {"sora-1": "Hm."}
+    settings = {"protocol": "reality", "model": "recorded"}
+    told = record(tmp_path / "broken.jsonl", unreadable)
+    broken = ask(tmp_path / "broken", bench, recorded=str(told), **settings)
+
+    before, after = ranks(runs), ranks([*runs, broken])
+    assert [row for row in after if row[1] != "recorded:broken"] == before
+    assert ("", "recorded:broken") in after
+    assert before[0] == ("1", "recorded:best")
+
+
+def ranks(runs: list[Any]) -> list[tuple[str, str]]:
+    entrants = [entrant for run in runs for entrant in read_run(run)]
+    board = set_up_board(entrants, range(len(entrants)), number=1)
+    (table,) = leaderboard(board).tables
+    return [(line.cells[0].text, line.cells[1].text) for line in table.lines]

@@ -33,7 +33,11 @@ class Figures:
 
     declared: tuple[Figure, ...]
     leading: tuple[str, ...]
-    """Columns of its leaderboard; the first one that is measured ranks."""
+    """Columns of its leaderboard."""
+    ranking: str
+    """What its leaderboard is ranked by, whoever is on it."""
+    ranking_unjudged: str | None = None
+    """The same where no judge scored explanations, for an instrument whose ranking needs one."""
     exported: tuple[str, ...]
     """What a task of another kit reports; there is no judge of explanations there."""
     steps: tuple[str, ...] = ()
@@ -46,6 +50,10 @@ class Figures:
     """What is scored once more for the clips of each creator alone."""
     by_category: tuple[str, ...] = ()
     """The same for each kind of trace."""
+
+    def ranks_by(self, *, judged: bool) -> str:
+        """The metric that ranks; `judged`: whether a judge of explanations was named."""
+        return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged
 
     def __getitem__(self, metric: str) -> Figure:
         return next(figure for figure in self.declared if figure.metric == metric)

@@ -74,6 +74,8 @@ class Entrant:
     extent: str
     """Which part of it, in words; "" for all."""
     seed: int
+    judged: bool
+    """Whether a judge of explanations was named."""
     card: Scorecard
     n_not_asked: int
     n_rejected: int
@@ -112,6 +114,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
             benchmark=str(Path(recipe.benchmark).resolve()),
             extent=_extent(recipe.split, recipe.limit),
             seed=recipe.seed,
+            judged=judge is not None,
             card=score.scorecard,
             n_not_asked=score.n_not_asked,
             n_rejected=len(rejected),

@@ -56,22 +56,37 @@ def bootstrap(
 ) -> Measured:
     """`statistic` of the sample with an interval by clip; n counts rows.
 
-    `limits` serve when all resamples agree, which shows no doubt although there is some.
+    `limits` serve when all resamples agree, which shows no doubt although there is some, and when clips
+    are too few to be drawn again.
     """
     if sample.n_rows == 0:
         return Unmeasured("no rows")
     value = float(statistic(sample.observed)[0])
     if math.isnan(value):
         return Unmeasured("the statistic has no value on these rows")
-    too_few = why_too_few(sample, level=level)
-    if too_few:
-        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    replicates = resample(statistic, sample, seed=seed)
-    interval = enclose(value, replicates, sample=sample, level=level, limits=limits)
+    interval = _interval(statistic, sample, value, seed=seed, level=level, limits=limits)
     if isinstance(interval, Unmeasured):
         return interval
     low, high = interval
     return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+
+
+def _interval(
+    statistic: Statistic,
+    sample: Sample,
+    value: float,
+    *,
+    seed: int,
+    level: float,
+    limits: Limits | None,
+) -> tuple[float, float] | Unmeasured:
+    too_few = why_too_few(sample, level=level)
+    if too_few and limits is None:
+        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
+    if too_few and limits is not None:
+        return _of_few(value, limits, level=level)
+    replicates = resample(statistic, sample, seed=seed)
+    return enclose(value, replicates, sample=sample, level=level, limits=limits)
 
 
 def bootstrap_mean(
@@ -104,13 +119,17 @@ def bounded_mean(sample: Sample, bounds: tuple[float, float], *, level: float) -
     A mean of k bounded clips varies at most as much as a share of k trials, so it gets the interval of
     one: too wide where clips differ little.
     """
-    low, high = bounds
     value = float(_mean_of(sample)(sample.observed)[0])
-    share = min(1.0, max(0.0, (value - low) / (high - low)))
-    ends = mid_p_interval(share, sample.n_free, level=level)
-    below, above = (low + end * (high - low) for end in ends)
-    n = sample.n_rows
-    return Estimate(value=value, low=min(below, value), high=max(above, value), n=n, level=level)
+    low, high = _of_few(value, Limits(*bounds, sample.n_free), level=level)
+    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+
+
+def _of_few(value: float, limits: Limits, *, level: float) -> tuple[float, float]:
+    reach = limits.high - limits.low
+    share = min(1.0, max(0.0, (value - limits.low) / reach))
+    ends = mid_p_interval(share, limits.n_free, level=level)
+    below, above = (limits.low + end * reach for end in ends)
+    return min(below, value), max(above, value)
 
 
 def resample(statistic: Statistic, sample: Sample, *, seed: int) -> Array:

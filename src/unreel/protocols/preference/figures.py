@@ -41,6 +41,7 @@ FIGURES: Final = Figures(
             range=(-50.0, 50.0),
         ),
     ),
+    ranking="accuracy",
     leading=("accuracy", "pooled", "real-first-accuracy", "real-second-accuracy"),
     exported=("accuracy", "pooled", "position-bias"),
     sides=("real-first-accuracy", "real-second-accuracy", "position-bias"),

@@ -47,6 +47,7 @@ FIGURES: Final = Figures(
             places=_PLACES,
         ),
     ),
+    ranking="srocc",
     leading=("srocc", "plcc", "pcr", "sts"),
     exported=("plcc", "srocc", "pcr"),
 )

@@ -26,6 +26,7 @@ FIGURES: Final = Figures(
         ANSWERED_REAL,
         replace(FAKE_ACCURACY, metric="caught"),
     ),
+    ranking="balanced",
     leading=("balanced", "pooled", "fake-accuracy", "real-accuracy"),
     exported=("pooled", "balanced", "real-accuracy", "fake-accuracy", "answered-real"),
     sides=("real-accuracy", "fake-accuracy", "answered-real"),

@@ -66,6 +66,8 @@ FIGURES: Final = Figures(
             better="neither",
         ),
     ),
+    ranking="overall",
+    ranking_unjudged="accuracy",
     leading=(
         "overall",
         "accuracy",

@@ -98,7 +98,7 @@ class Board:
 
 def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: int) -> Board:
     """A board without panels; `places` are those of the entrants among all of the report."""
-    ranks_by = ranking_metric(entrants)
+    ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
     names = name_entrants(entrants)
     contenders = [
         Contender(place=place, name=name, entrant=entrant)
@@ -120,17 +120,6 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
             )
         ),
     )
-
-
-def ranking_metric(entrants: Sequence[Entrant]) -> str:
-    """The first leading metric that every reviewer has, else the first that anybody has."""
-    leading = entrants[0].instrument.figures.leading
-    reviewers = [entrant for entrant in entrants if not entrant.is_floor] or entrants
-    for judged in (all, any):
-        for name in leading:
-            if judged(isinstance(metric_of(entrant, name), Estimate) for entrant in reviewers):
-                return name
-    return leading[0]
 
 
 def name_entrants(entrants: Sequence[Entrant]) -> list[str]:

@@ -142,8 +142,9 @@ def _leader_table(board: Board) -> Table:
     rank = 0
     lines = []
     for contender in board.contenders:
-        rank += contender.kind == "reviewer"
-        cells = [Cell(text=str(rank) if contender.kind == "reviewer" else ""), name_cell(contender)]
+        is_ranked = contender.kind == "reviewer" and _is_ranked(board, contender)
+        rank += is_ranked
+        cells = [Cell(text=str(rank) if is_ranked else ""), name_cell(contender)]
         for figure in figures:
             measured = metric_of(contender.entrant, figure.metric)
             cells.append(measured_cell(measured, notes, places=figure.places))
@@ -156,6 +157,11 @@ def _leader_table(board: Board) -> Table:
         lines=tuple(lines),
         notes=notes.listed(),
     )
+
+
+def _is_ranked(board: Board, contender: Contender) -> bool:
+    """Whoever lacks the figure that ranks is shown without a rank; its cell tells why."""
+    return isinstance(metric_of(contender.entrant, board.ranks_by), Estimate)
 
 
 def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
