@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
 from unreel.core.registry import Lazy, Registry
 from unreel.core.settings import read_settings
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import Mode, protocol
 
 if TYPE_CHECKING:
     from unreel.benchmarks.export.writing import Exported
