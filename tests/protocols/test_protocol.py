@@ -38,7 +38,7 @@ def test_an_unknown_instrument_or_prompt_lists_the_known_ones() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_instrument_knows_its_name_and_has_the_papers_prompt(name: str) -> None:
     found = protocol(name)
-    assert str(found.instrument) == f"{name}@1"
+    assert found.instrument.protocol == name
     assert found.prompt("paper").text
     assert all(
         prompt.source and prompt.text.strip() == prompt.text for prompt in found.prompts.values()

@@ -26,7 +26,7 @@ def test_a_key_of_a_section_is_looked_for_in_that_section() -> None:
     said = refusal(check_run, RUN | {"condition": [{}, {"promt": "paper"}]})
     assert said == (
         "condition.1.promt: no such setting. Did you mean 'prompt'? "
-        "Known: sampling, audio, watermark, thinking, prompt, marks"
+        "Known: sampling, audio, watermark, thinking, prompt, max_pixels, marks"
     )
 
 
