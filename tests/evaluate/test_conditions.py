@@ -171,7 +171,8 @@ def test_a_cap_on_pixels_is_kept_and_told_and_keys_of_before_stay(start, server)
     evaluate(capped)
     (row,) = capped.answers.rows()
     assert row["condition"].endswith("prompt=paper max_pixels=1024")
-    shown = server.asked[0]["messages"][-1]["content"][0]["image_url"]["url"]
+    parts = server.asked[0]["messages"][-1]["content"]
+    shown = next(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
     with Image.open(io.BytesIO(b64decode(shown.partition(",")[2]))) as picture:
         assert picture.size == (39, 26)
     before = "sampling=uniform-8 audio=off watermark=kept thinking=default prompt=paper"
