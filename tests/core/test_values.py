@@ -5,7 +5,7 @@ import pytest
 from unreel.core.box import Box
 from unreel.core.clip import ClipId, Generated
 from unreel.core.errors import InvalidValueError, UnknownNameError
-from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured, how_often_held
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id, digest
 from unreel.core.judgement import Pair, Rating
@@ -105,6 +105,16 @@ def test_an_estimate_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(InvalidValueError):
         Estimate(value=value, low=low, high=high, n=n)
+
+
+def test_intervals_on_few_clusters_are_told_apart_from_those_that_are_known_to_hold() -> None:
+    def resting_on(n_clusters: int | None) -> Estimate:
+        return Estimate(value=0.5, low=0.4, high=0.6, n=99, n_clusters=n_clusters)
+
+    enough = [resting_on(20), resting_on(None), Unmeasured("no rows")]
+    assert how_often_held(enough) == "Intervals hold the truth 95 times of 100."
+    few = how_often_held([*enough, resting_on(7), resting_on(12)])
+    assert "2 of 3 here rest on fewer, the least on 7" in few
 
 
 def test_an_estimate_prints_its_interval_and_count() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.clip import ClipId, Generated, Real, creator_of
 from unreel.core.estimate import Estimate
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
@@ -65,6 +65,36 @@ def test_reality_draws_the_clips_of_a_scene_together() -> None:
         assert isinstance(joined, Estimate)
         assert joined.value == pytest.approx(alone.value)
         assert joined.high - joined.low > 1.05 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize("figure", ["fake-accuracy", "pooled", "balanced", "pooled-all-clips"])
+def test_reality_draws_creators_too_where_they_are_enough_to_speak_for_others(figure: str) -> None:
+    """Two creators are always caught, the others every second time."""
+    told = np.random.default_rng(1).random((30, len(CREATORS))) < 0.5
+    told[:, :2] = True
+    rows = list(rows_of(told, sources=True))
+    few = [row for row in rows if getattr(row.truth, "creator", "a") <= "e"]
+    by_both, by_scene = (protocol("reality").score(part, seed=0)[figure] for part in (rows, few))
+    assert isinstance(by_both, Estimate)
+    assert isinstance(by_scene, Estimate)
+    assert by_both.high - by_both.low > 1.3 * (by_scene.high - by_scene.low)
+    assert by_both.n_clusters is not None
+    assert by_both.n_clusters < 20
+    assert by_scene.n_clusters == 30
+
+
+def test_a_figure_of_one_creator_is_about_that_creator() -> None:
+    told = caught(np.random.default_rng(1), 30)
+    card = protocol("reality").score(list(rows_of(told, sources=True)), seed=0)
+    for figure in ("caught: a", "pooled: a", "balanced: a", "real-accuracy"):
+        estimate = card[figure]
+        assert isinstance(estimate, Estimate)
+        assert estimate.n_clusters == 30
+
+
+def test_every_row_of_a_run_names_its_creator() -> None:
+    real, made = Real(), Generated("sora", "text")
+    assert [creator_of(real), creator_of(made), creator_of(real, made)] == ["", "sora", "sora"]
 
 
 def test_realism_draws_the_clips_of_a_scene_together() -> None:

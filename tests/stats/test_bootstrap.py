@@ -13,8 +13,9 @@ from scipy.stats import bootstrap as scipy_bootstrap
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.bootstrap import RESAMPLES, Limits, bootstrap, bootstrap_mean, resample
+from unreel.stats.bootstrap import Limits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import share_of
+from unreel.stats.resampling import RESAMPLES, resample
 from unreel.stats.sample import Array, Sample, as_columns, weighted_sum
 
 Estimated = Callable[[Measured], Estimate]
@@ -32,7 +33,7 @@ def _median(sample: Sample) -> Callable[[Array], Array]:
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
 def test_a_resample_draws_whole_clips_as_many_as_there_are(clips: list[int]) -> None:
     sample = Sample.of(as_columns(np.arange(len(clips))), np.array(clips))
-    for line in sample.draw(np.random.default_rng(0), 5):
+    for line in sample.scenes.draw(np.random.default_rng(0), 5):
         times = {clip: set(line[np.array(clips) == clip]) for clip in clips}
         assert all(len(drawn) == 1 for drawn in times.values())
         assert sum(drawn.pop() for drawn in times.values()) == sample.n_clusters
@@ -52,7 +53,7 @@ def test_alike_rows_share_the_sum_of_their_weights(rows: list[tuple[int, int]]) 
 
 
 def _draws(sample: Sample) -> Array:
-    return np.concatenate([sample.observed, sample.draw(np.random.default_rng(0), 4)])
+    return np.concatenate([sample.observed, sample.scenes.draw(np.random.default_rng(0), 4)])
 
 
 def test_every_clip_is_drawn_equally_often() -> None:
@@ -60,9 +61,9 @@ def test_every_clip_is_drawn_equally_often() -> None:
     distinct = Sample.of(as_columns(np.arange(20.0)))
     grouped = Sample.of(as_columns(np.arange(40.0)), np.arange(40) // 2)
     rng = np.random.default_rng(1)
-    assert alike.draw(rng, 2_000).mean(axis=0) == pytest.approx([900, 100], abs=1)
-    assert distinct.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(20), abs=0.05)
-    assert grouped.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(40), abs=0.05)
+    assert alike.scenes.draw(rng, 2_000).mean(axis=0) == pytest.approx([900, 100], abs=1)
+    assert distinct.scenes.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(20), abs=0.05)
+    assert grouped.scenes.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(40), abs=0.05)
 
 
 def test_draws_of_merged_rows_vary_as_much_as_draws_of_single_rows() -> None:
@@ -71,7 +72,9 @@ def test_draws_of_merged_rows_vary_as_much_as_draws_of_single_rows() -> None:
     apart = Sample.of((values, np.arange(100.0)))
     for sample in (merged, apart):
         total = partial(weighted_sum, column=sample.columns[0])
-        assert resample(total, sample, seed=3).std() == pytest.approx(np.sqrt(24), rel=0.06)
+        assert resample(total, sample, seed=3, level=0.95).values.std() == pytest.approx(
+            np.sqrt(24), rel=0.06
+        )
 
 
 def test_the_mean_and_its_interval_agree_with_scipy(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.core.clip import creator_of
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
@@ -67,7 +68,14 @@ def build_rows(
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         subject = digest_id("entry", entry.name)  # the file itself need not be here
         rows.extend(
-            Row(subject=subject, truth=truth, outcome=said, source=entry.group) for truth in known
+            Row(
+                subject=subject,
+                truth=truth,
+                outcome=said,
+                source=entry.group,
+                creator=creator_of(entry.origin),
+            )
+            for truth in known
         )
     return Scorable(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)

@@ -35,6 +35,11 @@ class Generated:
 Origin = Real | Generated
 
 
+def creator_of(*origins: Origin) -> str:
+    """Who made the first generated one; "" when all are real."""
+    return next((origin.creator for origin in origins if isinstance(origin, Generated)), "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One video file: known by its bytes, kept where it is."""

@@ -1,8 +1,9 @@
 """Numbers that carry their doubt."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.notebook import html_table
@@ -18,6 +19,8 @@ class Estimate:
     low: float
     high: float
     n: int
+    n_clusters: int | None = None
+    """How many independent things (clips, scenes, creators) the interval rests on, as far as is known."""
     level: float = 0.95
     """Share of repetitions in which the interval should hold the truth."""
 
@@ -35,7 +38,7 @@ class Estimate:
     def scaled(self, factor: float) -> "Estimate":
         """The same estimate in another unit, for example percent."""
         low, high = sorted((self.low * factor, self.high * factor))
-        return Estimate(value=self.value * factor, low=low, high=high, n=self.n, level=self.level)
+        return replace(self, value=self.value * factor, low=low, high=high)
 
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.n}"
@@ -52,6 +55,22 @@ class Unmeasured:
 
 
 Measured = Estimate | Unmeasured
+
+ENOUGH_CLUSTERS: Final = 20
+"""From so many on, intervals were seen to hold the truth as often as they say: docs/intervals.md."""
+
+
+def how_often_held(values: Iterable[Measured]) -> str:
+    """How often the intervals of `values` hold the truth, as a sentence for the page that shows them."""
+    rests = [v.n_clusters for v in values if isinstance(v, Estimate) and v.n_clusters is not None]
+    few = [n for n in rests if n < ENOUGH_CLUSTERS]
+    if not few:
+        return "Intervals hold the truth 95 times of 100."
+    return (
+        f"Intervals hold the truth 95 times of 100 where they rest on {ENOUGH_CLUSTERS} independent clips, "
+        f"scenes or creators or more; {len(few)} of {len(rests)} here rest on fewer, the least on "
+        f"{min(few)}, and may hold it more or less often."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

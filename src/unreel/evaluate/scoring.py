@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.benchmarks.planning import Unaskable
-from unreel.core.clip import ClipId
+from unreel.core.clip import ClipId, creator_of
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
@@ -53,6 +53,7 @@ def score_run(
                     truth=alike(truth),
                     outcome=outcome,
                     source=alike(planned.source),
+                    creator=alike(creator_of(*planned.origins)),
                 )
                 for truth in planned.truths
             )
@@ -71,7 +72,13 @@ def score_run(
 
 def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
     for truth in planned.truths:
-        yield Row(subject=subject, truth=truth, outcome=planned.failure, source=planned.source)
+        yield Row(
+            subject=subject,
+            truth=truth,
+            outcome=planned.failure,
+            source=planned.source,
+            creator=creator_of(*planned.origins),
+        )
 
 
 class _Alike:

@@ -41,23 +41,19 @@ def calibrate_labels(rows: Sequence[Row[Any, Any]], *, seed: int) -> Calibration
     The answers carry no probability, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, whatever the number of its annotation rows.
     """
-    told: dict[str, tuple[float, float]] = {}
-    for row in rows:
-        label = None if isinstance(row.outcome, Failure) else row.outcome.label
-        if isinstance(label, Label):
-            told[str(row.subject)] = (float(_is_generated(row.truth)), float(label == "generated"))
+    told = {str(row.subject): row for row in rows if isinstance(_label(row), Label)}
     return calibrate(
-        [truth for truth, _ in told.values()],
-        [said for _, said in told.values()],
+        [float(_is_generated(row.truth)) for row in told.values()],
+        [float(_label(row) is Label.GENERATED) for row in told.values()],
         seed=seed,
-        clusters=list(told),
+        clusters=[row.cluster for row in told.values()],
     )
 
 
 def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
     """People's mean score for each score that the reviewer gave, over the readable answers."""
     given = [
-        (str(row.subject), row.outcome.score, row.truth.score)
+        (row.cluster, row.outcome.score, row.truth.score)
         for row in rows
         if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
     ]
@@ -78,6 +74,10 @@ def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
         )
         rungs.append(Rung(score=score, people=people))
     return Ladder(leniency=leniency, rungs=tuple(rungs))
+
+
+def _label(row: Row[Any, Any]) -> object:
+    return None if isinstance(row.outcome, Failure) else row.outcome.label
 
 
 def _is_generated(truth: object) -> bool:

@@ -3,17 +3,21 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
+from unreel.core.cluster import Cluster
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import Unparsed
 from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import Row
-from unreel.stats.bootstrap import Limits, Statistic, bootstrap, bootstrap_mean
+from unreel.stats.bootstrap import Limits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import share_of
-from unreel.stats.sample import Array, Sample, as_columns, weighted_sum
+from unreel.stats.resampling import Statistic, are_independent
+from unreel.stats.sample import Array, Clusters, Sample, Ties, as_columns, weighted_sum
 from unreel.stats.shares import WeightedShare, sum_shares
 
 _BOUNDS: Final = (0.0, 1.0)
@@ -30,6 +34,9 @@ class Part:
     """What it is the mean of, for the reason why a figure is unmeasured."""
     factor: float
     values: Sequence[float | None]
+    creator: str = ""
+    """The creator whose figure it is, where a figure is the mean over creators: with the creator's clips,
+    its parts are drawn or left out."""
 
     @property
     def is_empty(self) -> bool:
@@ -42,19 +49,19 @@ def percent(measured: Measured) -> Measured:
     return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
 
 
-def mean_percent(values: Sequence[float], *, clips: Sequence[str], seed: int) -> Measured:
-    """Mean of `values` (0 to 1) in percent; rows of one clip are drawn together.
+def mean_percent(values: Sequence[float], *, clips: Clusters, seed: int) -> Measured:
+    """Mean of `values` (0 to 1) in percent; rows of one clip, or of one cluster, are drawn together.
 
     Plain shares of independent clips get the mid-P interval, all else a bootstrap by clip.
     """
     if not values:
         return Unmeasured("no rows")
-    if set(values) <= {0, 1} and len(set(clips)) == len(clips):
+    if set(values) <= {0, 1} and are_independent(clips, len(values)):
         return percent(share_of(int(sum(values)), len(values)))
     return percent(bootstrap_mean(values, seed=seed, clusters=clips, bounds=_BOUNDS))
 
 
-def sum_percent(parts: Sequence[Part], *, clips: Sequence[str], seed: int) -> Measured:
+def sum_percent(parts: Sequence[Part], *, clips: Sequence[str | Cluster], seed: int) -> Measured:
     """Sum of several means in percent, each with its factor; `clips` names the clip of every row.
 
     Right or wrong answers about independent clips are shares, whose doubts add up; all else is drawn
@@ -65,25 +72,40 @@ def sum_percent(parts: Sequence[Part], *, clips: Sequence[str], seed: int) -> Me
     for part in parts:
         if part.is_empty:
             return Unmeasured(f"no valid answer for {part.name}")
+    parts, clips = _held(parts, clips)
+    ties = Ties.of(clips, len(clips))
     if len(parts) == 1 and parts[0].factor == 1:
-        held = [(v, c) for v, c in zip(parts[0].values, clips, strict=True) if v is not None]
-        return mean_percent([v for v, _ in held], clips=[c for _, c in held], seed=seed)
-    if _are_plain_shares(parts, clips):
+        values = [value for value in parts[0].values if value is not None]
+        return mean_percent(values, clips=ties, seed=seed)
+    if _are_plain_shares(parts, ties):
         return percent(sum_shares(_strata(parts)))
+    makers = [cluster.creator if isinstance(cluster, Cluster) else "" for cluster in clips]
+    creators = sorted({part.creator for part in parts} & {*makers} - {""})
     columns = [column for part in parts for column in _columns(part)]
-    sample = Sample.of(columns, clips)
-    factors = [part.factor for part in parts]
+    columns += [np.array([float(maker == name) for maker in makers]) for name in creators]
+    sample = Sample.of(columns, ties)
     limits = Limits(
-        sum(min(0.0, factor) for factor in factors),
-        sum(max(0.0, factor) for factor in factors),
-        min(_n_clips(part, clips) for part in parts),
+        sum(min(0.0, part.factor) for part in parts),
+        sum(max(0.0, part.factor) for part in parts),
+        min(_ties_of(part, ties).n_scenes for part in parts),
     )
-    return percent(bootstrap(_sum_of_means(sample, factors), sample, seed=seed, limits=limits))
+    statistic = _sum_of_means(sample, parts, creators)
+    return percent(bootstrap(statistic, sample, seed=seed, limits=limits))
 
 
-def _are_plain_shares(parts: Sequence[Part], clips: Sequence[str]) -> bool:
+def _held(
+    parts: Sequence[Part], clips: Sequence[str | Cluster]
+) -> tuple[list[Part], list[str | Cluster]]:
+    """The rows that belong to any part: who made the other clips is nothing to these means."""
+    values = zip(*(part.values for part in parts), strict=True)
+    places = [i for i, row in enumerate(values) if any(value is not None for value in row)]
+    held = [replace(part, values=[part.values[i] for i in places]) for part in parts]
+    return held, [clips[i] for i in places]
+
+
+def _are_plain_shares(parts: Sequence[Part], ties: Ties) -> bool:
     """Whether every row is a clip of its own that is right or wrong, and the same in all its parts."""
-    alone = len(set(clips)) == len(clips)
+    alone = are_independent(ties, len(parts[0].values))
     return (
         alone
         and all(set(part.values) <= {0, 1, None} for part in parts)
@@ -118,23 +140,30 @@ def _columns(part: Part) -> tuple[Array, ...]:
     return as_columns([value or 0.0 for value in part.values], present)
 
 
-def _sum_of_means(sample: Sample, factors: Sequence[float]) -> Statistic:
+def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]) -> Statistic:
+    """The sum of `parts`, where those of `creators` without any row count for the others."""
     columns = iter(sample.columns)
-    means = list(zip(factors, columns, columns, strict=True))
+    means = [(part, next(columns), next(columns)) for part in parts]
+    own = dict(zip(creators, columns, strict=True))
 
     def total(weights: Array) -> Array:
+        held = {name: weighted_sum(weights, column) > 0 for name, column in own.items()}
+        n_held = np.sum(list(held.values()), axis=0) if held else 0
         result = weights[:, 0] * 0
-        for factor, values, present in means:
+        for part, values, present in means:
             n = weighted_sum(weights, present)
             n[n == 0] = math.nan
-            result += factor * weighted_sum(weights, values) / n
+            mean = part.factor * weighted_sum(weights, values) / n
+            if part.creator in held:
+                mean = np.where(held[part.creator], mean * len(held) / n_held, 0)
+            result += mean
         return result
 
     return total
 
 
-def _n_clips(part: Part, clips: Sequence[str]) -> int:
-    return len({clip for clip, value in zip(clips, part.values, strict=True) if value is not None})
+def _ties_of(part: Part, ties: Ties) -> Ties:
+    return ties.only(np.array([value is not None for value in part.values]))
 
 
 def count_failures(rows: Iterable[Row[Any, Any]]) -> Mapping[str, int]:

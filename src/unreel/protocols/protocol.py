@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from unreel.core.clip import ClipId
+from unreel.core.cluster import Cluster
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
@@ -71,11 +72,14 @@ class Row(Generic[T, V]):
     sentence embeddings in `realism`. `None` when nobody compared them, which is never 0."""
     source: str = ""
     """The scene that the clip shows or was made from; "" where nobody says."""
+    creator: str = ""
+    """Who made the clip, or the generated one of a pair; "" for a real clip, or where nobody says."""
 
     @property
-    def cluster(self) -> str:
-        """What is drawn together for every interval: clips of one scene are no independent clips."""
-        return f"source {self.source}" if self.source else str(self.subject)
+    def cluster(self) -> Cluster:
+        """What is drawn together for every interval: clips of one scene, or of one creator, are alike."""
+        scene = f"source {self.source}" if self.source else str(self.subject)
+        return Cluster(scene, self.creator)
 
 
 class Scorer(typing.Protocol[T, V]):

@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, Statistic, bootstrap
+from unreel.stats.bootstrap import Limits, bootstrap
+from unreel.stats.resampling import Statistic
 from unreel.stats.sample import Array, Clusters, IntArray, Sample, weighted_sum
 
 Scale = Literal["nominal", "ordinal", "interval"]

@@ -1,10 +1,5 @@
 """The doubt of any statistic, found by drawing whole clips again.
 
-A statistic is a function of weights: it takes a block of resamples, one per line, where
-`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `Sample`, and returns one
-value per line, NaN where there is none. The rows as they came are a resample like any other, so
-value and interval come from one formula.
-
 The interval of a statistic with a least and a most value is that of a share: the spread of the
 resamples says how many independent trials would be as sure, and with so many the mid-P interval is
 taken (Korn and Graubard 1998, for shares of clusters). It keeps inside the range, leans away from the
@@ -12,10 +7,11 @@ near end, and widens for few clips by Student's t. Percentiles of the resamples,
 cover 0.89 where 50 clusters hold a share of 0.95 or an AUC of 0.98. Statistics without a range keep
 percentiles, moved outwards for few clips as far as Student's t lies outside the normal curve
 (Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
+
+What is drawn again, and how scenes and creators count together: `unreel.stats.resampling`.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,14 +21,9 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.proportion import mid_p_interval, normal_quantile
+from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
 from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
 
-Statistic = Callable[[Array], Array]
-
-RESAMPLES: Final = 2_000
-
-# An interval that leaves out more resamples than this would describe another question.
-_MOST_UNDEFINED: Final = 0.1
 # Spread below this share of the value is rounding.
 ROUNDING: Final = 1e-12
 
@@ -64,14 +55,15 @@ def bootstrap(
     value = float(statistic(sample.observed)[0])
     if math.isnan(value):
         return Unmeasured("the statistic has no value on these rows")
-    interval = _interval(statistic, sample, value, seed=seed, level=level, limits=limits)
-    if isinstance(interval, Unmeasured):
-        return interval
-    low, high = interval
-    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+    too_few = why_too_few(sample, level=level)
+    if not too_few:
+        return _of_many(statistic, sample, value, seed=seed, level=level, limits=limits)
+    if limits is None:
+        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
+    return _of_few(value, sample, limits, level=level)
 
 
-def _interval(
+def _of_many(
     statistic: Statistic,
     sample: Sample,
     value: float,
@@ -79,14 +71,16 @@ def _interval(
     seed: int,
     level: float,
     limits: Limits | None,
-) -> tuple[float, float] | Unmeasured:
-    too_few = why_too_few(sample, level=level)
-    if too_few and limits is None:
-        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    if too_few and limits is not None:
-        return _of_few(value, limits, level=level)
-    replicates = resample(statistic, sample, seed=seed)
-    return enclose(value, replicates, sample=sample, level=level, limits=limits)
+) -> Measured:
+    found = resample(statistic, sample, seed=seed, level=level)
+    n_clusters = float(found.n_clusters)
+    ends = enclose(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
+    if isinstance(ends, Unmeasured):
+        return ends
+    n_rows, rests_on = sample.n_rows, int(n_clusters)
+    return Estimate(
+        value=value, low=ends[0], high=ends[1], n=n_rows, n_clusters=rests_on, level=level
+    )
 
 
 def bootstrap_mean(
@@ -120,33 +114,35 @@ def bounded_mean(sample: Sample, bounds: tuple[float, float], *, level: float) -
     one: too wide where clips differ little.
     """
     value = float(_mean_of(sample)(sample.observed)[0])
-    low, high = _of_few(value, Limits(*bounds, sample.n_free), level=level)
-    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+    return _of_few(value, sample, Limits(*bounds, sample.n_free), level=level)
 
 
-def _of_few(value: float, limits: Limits, *, level: float) -> tuple[float, float]:
+def _of_few(value: float, sample: Sample, limits: Limits, *, level: float) -> Estimate:
     reach = limits.high - limits.low
     share = min(1.0, max(0.0, (value - limits.low) / reach))
     ends = mid_p_interval(share, limits.n_free, level=level)
     below, above = (limits.low + end * reach for end in ends)
-    return min(below, value), max(above, value)
-
-
-def resample(statistic: Statistic, sample: Sample, *, seed: int) -> Array:
-    """The statistic of `RESAMPLES` resamples, in bounded memory."""
-    rng = np.random.default_rng(seed)
-    counts = [sample.block] * (RESAMPLES // sample.block)
-    if RESAMPLES % sample.block:
-        counts.append(RESAMPLES % sample.block)
-    return np.concatenate([statistic(sample.draw(rng, count)) for count in counts])
+    return Estimate(
+        value=value,
+        low=min(below, value),
+        high=max(above, value),
+        n=sample.n_rows,
+        n_clusters=sample.n_clusters,
+        level=level,
+    )
 
 
 def enclose(
-    value: float, replicates: Array, *, sample: Sample, level: float, limits: Limits | None = None
+    value: float,
+    replicates: Array,
+    *,
+    n_clusters: float,
+    level: float,
+    limits: Limits | None = None,
 ) -> tuple[float, float] | Unmeasured:
     """Ends of the interval that `replicates` put around `value`, or why there is none."""
     defined = replicates[np.isfinite(replicates)]
-    if len(defined) < (1 - _MOST_UNDEFINED) * len(replicates):
+    if len(defined) < (1 - MOST_UNDEFINED) * len(replicates):
         lost = len(replicates) - len(defined)
         return Unmeasured(
             f"{lost} of {len(replicates)} resamples have no value, so the clips carry no interval; "
@@ -158,8 +154,8 @@ def enclose(
             return Unmeasured(f"{why}; the bare value is {value:.4g}")
         return unseen(value, limits, level=level)
     if limits is not None:
-        return _as_share(value, defined, limits, n_clusters=sample.n_clusters, level=level)
-    tail = outer_tail(sample.n_clusters, level=level)
+        return _as_share(value, defined, limits, n_clusters=n_clusters, level=level)
+    tail = outer_tail(n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
     # The value is the best single guess, so an interval without it would be absurd: widen.
@@ -167,7 +163,7 @@ def enclose(
 
 
 def _as_share(
-    value: float, replicates: Array, limits: Limits, *, n_clusters: int, level: float
+    value: float, replicates: Array, limits: Limits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
     """The interval of a share of as many trials as would be as sure as the resamples are."""
     from scipy.special import stdtrit
@@ -182,7 +178,7 @@ def _as_share(
     return limits.low + low * reach, limits.low + high * reach
 
 
-def outer_tail(n_clusters: int, *, level: float) -> float:
+def outer_tail(n_clusters: float, *, level: float) -> float:
     """Share of resamples to leave out on each side of an interval by `n_clusters` clips."""
     from scipy.special import (
         ndtr,
@@ -205,13 +201,8 @@ def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]
 
 
 def why_too_few(sample: Sample, *, level: float) -> str:
-    """Why the clips are too few for an interval at `level`, or "" when they are enough.
-
-    No resample leaves the range of the clips, and the range of k clips misses the median of all
-    clips once in 2 ** (k - 1) times.
-    """
-    normal_quantile(level)  # refuses a level that cannot be
-    fewest = 1 + math.ceil(-math.log2(1 - level))
+    """Why the clips are too few for an interval at `level`, or "" when they are enough."""
+    fewest = fewest_clusters(level)
     if sample.n_clusters >= fewest:
         return ""
     return f"an interval at level {level:g} needs {fewest} clips, here are {sample.n_clusters}"

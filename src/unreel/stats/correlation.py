@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, Statistic, bootstrap
+from unreel.stats.bootstrap import Limits, bootstrap
+from unreel.stats.resampling import Statistic
 from unreel.stats.sample import Array, Clusters, Sample, as_columns, first_of_run, weighted_sum
 
 # A variance below this share of the mean square is rounding.

@@ -14,12 +14,12 @@ from unreel.stats.bootstrap import (
     bootstrap_mean,
     bounded_mean,
     outer_tail,
-    resample,
     unseen,
     why_too_few,
 )
 from unreel.stats.ordering import Pairs, pair_limits
-from unreel.stats.sample import Array, Clusters, Sample, as_clips, as_columns, first_of_run
+from unreel.stats.resampling import resample
+from unreel.stats.sample import Array, Clusters, Sample, Ties, as_columns, first_of_run
 from unreel.stats.shares import WeightedShare, sum_shares
 
 
@@ -113,10 +113,10 @@ def calibrate(
     number = _equal_mass(told, bins)
     sample = Sample.of((number, told - truth), clusters)
     ece = _calibration_error(sample, seed=seed, level=level)
-    clips = as_clips(clusters, len(told))
+    ties = Ties.of(clusters, len(told))
     table = []
     for chosen in (number == each for each in np.unique(number)):
-        share = bounded_mean(Sample.of((truth[chosen],), clips[chosen]), (0, 1), level=level)
+        share = bounded_mean(Sample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level)
         table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
     return Calibration(ece=ece, brier=brier, bins=tuple(table))
 
@@ -156,12 +156,15 @@ def _calibration_error(sample: Sample, *, seed: int, level: float) -> Measured:
     too_few = why_too_few(sample, level=level)
     if too_few:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    replicates = resample(distances, sample, seed=seed)
-    noise = np.abs(replicates - here).sum(axis=1)
+    replicates = resample(distances, sample, seed=seed, level=level)
+    n_clusters = float(replicates.n_clusters.min())
+    noise = np.abs(replicates.values - here).sum(axis=1)
     if noise.max() <= ROUNDING:
         low, high = unseen(value, Limits(0.0, 1.0, sample.n_free), level=level)
     else:
-        tail = outer_tail(sample.n_clusters, level=level)
+        tail = outer_tail(n_clusters, level=level)
         low = max(0.0, value - float(np.quantile(noise, 1 - tail)))
-        high = max(value, float(np.quantile(np.abs(replicates).sum(axis=1), 1 - tail)))
-    return Estimate(value=value, low=low, high=high, n=sample.n_rows, level=level)
+        high = max(value, float(np.quantile(np.abs(replicates.values).sum(axis=1), 1 - tail)))
+    return Estimate(
+        value=value, low=low, high=high, n=sample.n_rows, n_clusters=int(n_clusters), level=level
+    )

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean, check_bounds
-from unreel.stats.sample import Clusters, as_clips
+from unreel.stats.sample import Clusters, Ties
 
 
 def paired_difference(
@@ -30,7 +30,7 @@ def paired_difference(
     if ours.shape != theirs.shape or ours.ndim != 1:
         msg = f"reviewers must have the same rows, got {ours.shape} and {theirs.shape}. Align them"
         raise InvalidValueError(msg)
-    clips = as_clips(clusters, len(ours))
+    ties = Ties.of(clusters, len(ours))
     both = ~(np.isnan(ours) | np.isnan(theirs))
     if not both.any():
         return Unmeasured("the reviewers have no clip in common")
@@ -38,9 +38,9 @@ def paired_difference(
     if bounds is not None:
         check_bounds(np.concatenate([ours[both], theirs[both]]), bounds)
         reach = (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    common = clips[both]
+    common = ties.only(both)
     gap = ours[both] - theirs[both]
     measured = bootstrap_mean(gap, seed=seed, clusters=common, bounds=reach, level=level)
     if isinstance(measured, Unmeasured):
         return measured
-    return replace(measured, n=len(np.unique(common)))
+    return replace(measured, n=common.n_scenes)

@@ -23,7 +23,7 @@ def share_of(successes: int, n: int, *, level: float = 0.95) -> Measured:
         return Unmeasured("nothing was counted")
     share = successes / n
     low, high = mid_p_interval(share, n, level=level)
-    return Estimate(value=share, low=low, high=high, n=n, level=level)
+    return Estimate(value=share, low=low, high=high, n=n, n_clusters=n, level=level)
 
 
 def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.registry import Lazy
-from unreel.stats.bootstrap import Statistic, enclose, resample, why_too_few
+from unreel.stats.bootstrap import enclose, why_too_few
+from unreel.stats.resampling import Statistic, resample
 from unreel.stats.sample import Array, IntArray, Sample
 
 _BRADLEY_TERRY: Final = Lazy("evalica:bradley_terry", extra="arena")
@@ -164,13 +165,16 @@ def _measure(
     values = strengths(sample.observed)[0]
     if np.isnan(values).any():
         return [Unmeasured("one side nearly always wins, so strengths do not settle")] * len(values)
-    replicates = resample(strengths, sample, seed=seed)
+    replicates = resample(strengths, sample, seed=seed, level=level)
     measured: list[Measured] = []
-    for value, column, n in zip(values.tolist(), replicates.T, fought.tolist(), strict=True):
-        interval = enclose(value, column, sample=sample, level=level)
+    for value, column, n in zip(values.tolist(), replicates.values.T, fought.tolist(), strict=True):
+        interval = enclose(value, column, n_clusters=sample.n_clusters, level=level)
         if isinstance(interval, Unmeasured):
             measured.append(interval)
         else:
             low, high = interval
-            measured.append(Estimate(value=value, low=low, high=high, n=n, level=level))
+            clusters = sample.n_clusters
+            measured.append(
+                Estimate(value=value, low=low, high=high, n=n, n_clusters=clusters, level=level)
+            )
     return measured

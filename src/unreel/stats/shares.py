@@ -36,7 +36,7 @@ def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measu
     """The sum of `shares`, with its interval; n counts the trials of all of them."""
     if not shares or any(share.n == 0 for share in shares):
         return Unmeasured("nothing was counted")
-    value = below = above = 0.0
+    value = below = above = spread = doubt = 0.0
     for share in shares:
         p = share.successes / share.n
         low, high = mid_p_interval(p, share.n, level=level)
@@ -44,10 +44,15 @@ def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measu
         value += share.weight * p
         below += ends[0] ** 2
         above += ends[1] ** 2
+        spread += (ends[1] - ends[0]) ** 2
+        doubt += (ends[1] - ends[0]) ** 4 / share.n
+    n = sum(share.n for share in shares)
     return Estimate(
         value=value,
         low=value - math.sqrt(below),
         high=value + math.sqrt(above),
-        n=sum(share.n for share in shares),
+        n=n,
+        # As Satterthwaite counts degrees of freedom: a share of few trials that makes most of the doubt decides.
+        n_clusters=round(spread**2 / doubt) if doubt else n,
         level=level,
     )

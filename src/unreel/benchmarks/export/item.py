@@ -85,6 +85,8 @@ class Item:
     height: int = 0
     source: str = ""
     """The scene that the clips show or were made from; clips of one are drawn together."""
+    creator: str = ""
+    """Who made the generated clip; "" where all are real."""
 
     @property
     def subject(self) -> ClipId | Pair:
@@ -115,6 +117,7 @@ def item_of(row: Mapping[str, Any]) -> Item:
         width=int(row["width"]),
         height=int(row["height"]),
         source=str(row.get("source", "")),  # exports of earlier releases do not tell
+        creator=str(row.get("creator", "")),
     )
 
 

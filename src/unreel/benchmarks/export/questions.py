@@ -11,7 +11,7 @@ from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import Found, Planned, Scope, Unaskable, plan_questions
 from unreel.benchmarks.truth import write_truths
-from unreel.core.clip import ClipId
+from unreel.core.clip import ClipId, creator_of
 from unreel.core.errors import MediaError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
@@ -110,4 +110,5 @@ def _item(planned: Planned[_LocalClip], recipe: ExportRecipe) -> Item:
         width=first.width,
         height=first.height,
         source=planned.source,
+        creator=creator_of(*planned.origins),
     )

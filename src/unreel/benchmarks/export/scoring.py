@@ -77,6 +77,12 @@ def reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
 
 def _rows(recipe: ExportRecipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:
     return [
-        Row(subject=item.subject, truth=truth, outcome=outcome, source=item.source)
+        Row(
+            subject=item.subject,
+            truth=truth,
+            outcome=outcome,
+            source=item.source,
+            creator=item.creator,
+        )
         for truth in read_truths(recipe, item)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from unreel.core.cluster import Cluster
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
@@ -83,8 +84,8 @@ def _chosen(row: PreferenceRow) -> Position | None:
     return row.outcome.real
 
 
-def _clusters(rows: Sequence[PreferenceRow]) -> list[str]:
-    return [row.cluster if row.source else _real_clip(row) for row in rows]
+def _clusters(rows: Sequence[PreferenceRow]) -> list[Cluster]:
+    return [row.cluster if row.source else Cluster(_real_clip(row), row.creator) for row in rows]
 
 
 def _real_clip(row: PreferenceRow) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unreel.core.clip import Generated, Origin
+from unreel.core.clip import Generated, Origin, creator_of
+from unreel.core.cluster import Cluster
 from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -25,8 +26,8 @@ RealityRow = Row[Origin, RealityVerdict]
 class _Ask:
     """One clip that was asked about, and what came of it."""
 
-    cluster: str
-    """What it is drawn with: its source, or the clip alone."""
+    cluster: Cluster
+    """What it is drawn with: its source, or the clip alone, and who made it."""
     origin: Origin
     said: Label | None
     """`None` when nothing valid was said."""
@@ -82,11 +83,12 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
 
 
 def _ask(row: RealityRow) -> _Ask:
+    cluster = Cluster(row.cluster.scene, creator_of(row.truth))
     if isinstance(row.outcome, Failure):
-        return _Ask(row.cluster, row.truth, None, answered=False)
+        return _Ask(cluster, row.truth, None, answered=False)
     label = row.outcome.label
     said = None if isinstance(label, Unparsed) else label
-    return _Ask(row.cluster, row.truth, said, answered=True)
+    return _Ask(cluster, row.truth, said, answered=True)
 
 
 def _accuracies(
@@ -102,7 +104,7 @@ def _accuracies(
     for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
         parts = {name: parts_of(counted, name) for name in makers}
         average = [
-            Part(part.name, part.factor / len(creators), part.values)
+            Part(part.name, part.factor / len(creators), part.values, creator)
             for creator in creators
             for part in parts[creator]
         ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.core.box import Box
+from unreel.core.cluster import Cluster
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
@@ -42,7 +43,7 @@ class _Unit:
     """What is counted once: an annotation row, or a clip."""
 
     clip: str
-    cluster: str
+    cluster: Cluster
     label: Label
     points: Mapping[str, _Point]
     """By figure; a figure that does not concern the unit is absent."""

@@ -1,0 +1,136 @@
+"""A statistic on rows drawn again, by scene, and by creator where creators vary too.
+
+A statistic is a function of weights: it takes a block of resamples, one per line, where
+`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `Sample`, and returns one
+value per line, NaN where there is none. The rows as they came are a resample like any other, so
+value and interval come from one formula.
+
+Clips of one scene are alike, and so are clips of one creator. The variance of a statistic over both is
+that by scene, plus that by creator, less what both count twice (Cameron, Gelbach and Miller 2011,
+doi:10.1198/jbes.2010.07136); it is never less than the larger of the two. Real clips have no creator:
+they vary by scene alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.stats.proportion import normal_quantile
+from unreel.stats.sample import Array, Clusters, Draw, Sample, Ties
+
+Statistic = Callable[[Array], Array]
+
+RESAMPLES: Final = 2_000
+# What is counted twice is the smallest part of a variance, and may be known less exactly.
+_CELL_RESAMPLES: Final = 500
+# An interval that leaves out more resamples than this would describe another question.
+MOST_UNDEFINED: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicates:
+    """A statistic of resamples, one per line, for one value or for several (columns)."""
+
+    values: Array
+    n_clusters: Array
+    """How many independent clusters, drawn again, would be as sure of the spread: the scenes, or fewer
+    where creators, which are few, make most of it."""
+
+
+def resample(statistic: Statistic, sample: Sample, *, seed: int, level: float) -> Replicates:
+    """The statistic of `RESAMPLES` resamples, in bounded memory.
+
+    Fewer creators than an interval at `level` needs say nothing about other creators: the clips are then
+    drawn by scene alone, and the statistic is about these creators.
+    """
+    rng = np.random.default_rng(seed)
+    values = _drawn(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
+    if sample.ties.n_creators < fewest_clusters(level):
+        return Replicates(values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64))
+    return _widened(values, statistic, sample, rng)
+
+
+def fewest_clusters(level: float) -> int:
+    """How many clusters an interval at `level` needs.
+
+    No resample leaves the range of the clusters, and the range of k clusters misses the median of all
+    clusters once in 2 ** (k - 1) times.
+    """
+    normal_quantile(level)  # refuses a level that cannot be
+    return 1 + math.ceil(-math.log2(1 - level))
+
+
+def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
+    """Whether no two rows would be drawn together: each a scene of its own, and creators too few to draw."""
+    ties = Ties.of(clusters, n_rows)
+    return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
+
+
+def _drawn(
+    statistic: Statistic, draw: Draw, count: int, *, block: int, rng: np.random.Generator
+) -> Array:
+    counts = [block] * (count // block)
+    if count % block:
+        counts.append(count % block)
+    return np.concatenate([statistic(draw.draw(rng, each)) for each in counts])
+
+
+def _widened(
+    values: Array, statistic: Statistic, sample: Sample, rng: np.random.Generator
+) -> Replicates:
+    """The resamples by scene, stretched to the spread that scenes and creators have together."""
+    without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
+    cells = sample.cells
+    drawn = _drawn(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
+    by_scene = _spread(values) * _unbiased(sample.n_clusters)
+    # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
+    by_creator = _spread(without) * (len(without) - 1)
+    by_cell = _spread(drawn) * _unbiased(cells.n_groups)
+    twice = _counted_twice(by_scene, by_creator, by_cell, sample)
+    both = by_scene + by_creator - twice
+    # Satterthwaite's degrees of freedom of a sum of variances.
+    doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
+    free = np.where(both > 0, both**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
+    spread = np.sqrt(both * free / (free + 1))
+    return Replicates(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
+
+
+def _counted_twice(by_scene: Array, by_creator: Array, by_cell: Array, sample: Sample) -> Array:
+    """The part of the variance that both scenes and creators show: what is particular to one clip.
+
+    Where every creator made every scene, a draw of single clips shows a part of the scenes' and of the
+    creators' own variance too, which is taken out; where creators share no scene it shows nothing else.
+    """
+    crossed, per_scene, per_creator = sample.crossing
+    strange = crossed * (by_scene / per_scene + by_creator / per_creator)
+    own = (by_cell - strange) / (1 - crossed * (1 / per_scene + 1 / per_creator))
+    return np.clip(own, 0, np.minimum(by_scene, by_creator))
+
+
+def _spread(values: Array) -> Array:
+    """Variance over the lines; NaN where too many have no value."""
+    known = np.isfinite(values)
+    n = known.sum(axis=0)
+    n = np.where(n < (1 - MOST_UNDEFINED) * len(values), np.nan, n)
+    mean = np.where(known, values, 0).sum(axis=0) / n
+    variance: Array = (np.where(known, values - mean, 0) ** 2).sum(axis=0) / n
+    return variance
+
+
+def _unbiased(n_clusters: int) -> float:
+    """Resampling k clusters shows k - 1 parts of k of their variance."""
+    return n_clusters / (n_clusters - 1)
+
+
+def _stretched(values: Array, here: Array, spread: Array) -> Array:
+    """`values` with that standard deviation around `here`, in the shape that they have or else a normal one."""
+    from scipy.special import ndtri
+
+    shown = np.sqrt(_spread(values))
+    normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
+    normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
+    shape = np.where(shown > 0, (values - here) / np.where(shown > 0, shown, 1), normal)
+    return here + shape * spread
