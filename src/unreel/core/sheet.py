@@ -1,0 +1,84 @@
+"""A table as CSV for a spreadsheet and as LaTeX for a paper, from words that strangers may have chosen."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from unreel.core.plain import plain
+
+_FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""What a spreadsheet takes for the start of a formula, in both widths."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_LATEX: Final = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+    }
+)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """The table as RFC 4180 has it; a cell that a spreadsheet would calculate starts with `'`."""
+    sheet = io.StringIO()
+    writer = csv.writer(sheet)
+    writer.writerow([_inert(column) for column in columns])
+    writer.writerows([_inert(row[column]) for column in columns] for row in rows)
+    return sheet.getvalue()
+
+
+def latex_text(
+    columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, caption: str = ""
+) -> str:
+    """The table for a paper, in the rules of booktabs; columns of numbers are set to the right."""
+    cells = [[plain(str(row[column])) for column in columns] for row in rows]
+    aligned = "".join("r" if _are_numbers(column) else "l" for column in zip(*cells, strict=True))
+    return "\n".join(
+        (
+            r"% needs \usepackage{booktabs}",
+            r"\begin{table}",
+            *([rf"\caption{{{_escape(plain(caption))}}}"] if caption else []),
+            rf"\begin{{tabular}}{{{aligned or 'l' * len(columns)}}}",
+            r"\toprule",
+            _latex_row([plain(column.replace("_", " ")) for column in columns]),
+            r"\midrule",
+            *map(_latex_row, cells),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        )
+    )
+
+
+def _inert(cell: object) -> str:
+    text = plain(str(cell))
+    acts = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if acts else text
+
+
+def _are_numbers(cells: Iterable[str]) -> bool:
+    said = [cell for cell in cells if cell]
+    return bool(said) and all(_NUMBER.fullmatch(cell) for cell in said)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    row = " & ".join(map(_latex_cell, cells))
+    # A bracket or a star after `\\` or `\midrule` would be read as an argument of it.
+    return rf"{'{}' if row.startswith(('[', '*')) else ''}{row} \\"
+
+
+def _latex_cell(cell: str) -> str:
+    is_negative = cell.startswith("-") and _NUMBER.fullmatch(cell)
+    return f"$-${cell[1:]}" if is_negative else _escape(cell)
+
+
+def _escape(text: str) -> str:
+    """`text` without commands, and without the ligature that makes one dash of two."""
+    return re.sub("-(?=-)", "-{}", text.translate(_LATEX))

@@ -1,0 +1,96 @@
+"""Tables as CSV and LaTeX: what a cell says stays, what it would do does not."""
+
+import csv
+import io
+
+import pytest
+
+from unreel.core.plain import MARK
+from unreel.core.sheet import csv_text, latex_text
+
+
+def test_csv_keeps_columns_rows_and_words_with_commas_and_quotes() -> None:
+    rows = [{"name": 'a, "b"', "value": 1.5}, {"name": "", "value": "93.1 [90, 95]"}]
+    found = list(csv.reader(io.StringIO(csv_text(("name", "value"), rows))))
+    assert found == [["name", "value"], ['a, "b"', "1.5"], ["", "93.1 [90, 95]"]]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1",
+        "\u3000=1",
+        "\uff1d1+1",
+        "-inf()",
+        "--1",
+    ],
+)
+def test_no_cell_of_a_csv_starts_a_formula(cell: str) -> None:
+    text = csv_text((cell,), [{cell: cell}])
+    for line in csv.reader(io.StringIO(text)):
+        assert line[0].startswith(("'", MARK))
+        assert line[0].endswith(cell.strip("\t\r"))
+
+
+@pytest.mark.parametrize("cell", [-0.5, "-0.5", "+3", "-1e-05", -7])
+def test_a_negative_number_stays_a_number(cell: object) -> None:
+    assert csv_text(("x",), [{"x": cell}]) == f"x\r\n{cell}\r\n"
+
+
+def test_a_line_end_in_a_cell_ends_no_row() -> None:
+    assert csv_text(("x",), [{"x": "a\r\nb"}]) == f"x\r\na{MARK}{MARK}b\r\n"
+    assert f"a{MARK}{MARK}b" in latex_text(("x",), [{"x": "a\r\nb"}])
+
+
+def test_latex_is_a_booktabs_table_with_numbers_to_the_right() -> None:
+    rows = [{"name": "a_1", "value": "93.10"}, {"name": "b & c", "value": "-4"}]
+    assert latex_text(("name", "value"), rows, caption="50 % of it") == "\n".join(
+        (
+            r"% needs \usepackage{booktabs}",
+            r"\begin{table}",
+            r"\caption{50 \% of it}",
+            r"\begin{tabular}{lr}",
+            r"\toprule",
+            r"name & value \\",
+            r"\midrule",
+            r"a\_1 & 93.10 \\",
+            r"b \& c & $-$4 \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        )
+    )
+
+
+def test_no_word_of_a_stranger_is_a_command_in_latex() -> None:
+    hostile = r"\input{/etc/passwd}%$^_#~&{}"
+    shown = latex_text(("x",), [{"x": hostile}])
+    assert (
+        r"\textbackslash{}input\{/etc/passwd\}\%\$\textasciicircum{}\_\#\textasciitilde{}\&\{\}"
+        in shown
+    )
+
+
+@pytest.mark.parametrize("cell", ["[1, 2]", "*"])
+def test_a_cell_at_the_start_of_a_row_is_no_argument_of_the_row_before(cell: str) -> None:
+    assert f"\n{{}}{cell} " in latex_text(("x",), [{"x": cell}])
+
+
+def test_dashes_and_angles_show_as_they_are_written() -> None:
+    assert r"a-{}-b \textless{}c\textgreater{} d\textbar{}e" in latex_text(
+        ("x",), [{"x": "a--b <c> d|e"}]
+    )
+
+
+def test_columns_read_as_words_and_a_cell_that_a_row_lacks_is_an_error() -> None:
+    assert "real total" in latex_text(("real_total",), [])
+    assert csv_text(("real_total",), []) == "real_total\r\n"
+    with pytest.raises(KeyError):
+        csv_text(("x",), [{}])
