@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Better = Literal["more", "less", "neither"]
+Alike = Literal["rows", "sides", "creators"]
+"""What counts alike in a mean: every row; both sides of the truth; both sides, and on the generated one
+every creator."""
+Unreadable = Literal["left out", "worst"]
+"""What becomes of an answer in which the part that is measured cannot be read. One that failed is always
+left out."""
 
 HABIT: Final = "habit"
 """The group of figures that tell what is said whatever is shown: neither more nor less is better."""
@@ -25,6 +31,10 @@ class Figure:
     range: tuple[float, float] = (0.0, 100.0)
     """The least and the most that it can be."""
     places: int = 1
+    formula: str = ""
+    """How it is calculated, in words and signs that a terminal shows."""
+    alike: Alike = "rows"
+    unreadable: Unreadable = "left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

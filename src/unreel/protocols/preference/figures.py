@@ -13,6 +13,7 @@ FIGURES: Final = Figures(
             title="Accuracy",
             meaning="mean of both orders' accuracy, so that neither order counts more",
             group="classification",
+            alike="sides",
         ),
         Figure(
             metric="pooled",

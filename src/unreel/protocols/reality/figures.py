@@ -14,6 +14,7 @@ FIGURES: Final = Figures(
             title="Balanced accuracy",
             meaning="mean of both sides' accuracy, then of creators",
             group="classification",
+            alike="creators",
         ),
         Figure(
             metric="pooled",

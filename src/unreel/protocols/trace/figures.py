@@ -28,6 +28,7 @@ FIGURES: Final = Figures(
             title="Accuracy",
             meaning="right labels among all answers; one that cannot be read is wrong",
             group="classification",
+            unreadable="worst",
         ),
         FAKE_ACCURACY,
         REAL_ACCURACY,

@@ -3,14 +3,16 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
 from unreel.report.boards.figures import metric_of
+from unreel.report.boards.standing import why_unranked
 from unreel.report.boards.tables import Table
 from unreel.report.entrants import Entrant
 
@@ -41,6 +43,8 @@ class Contender:
     name: str
     """The reviewer, with what sets it apart from others of the same name."""
     entrant: Entrant
+    unranked: str = ""
+    """What it lacks for a place among the others, in words; "" when it lacks nothing."""
 
     @property
     def kind(self) -> str:
@@ -50,7 +54,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Contenders over the same questions, best first."""
+    """Contenders over the same questions, best first; who lacks a place comes after all others."""
 
     id: str
     protocol: str
@@ -70,14 +74,19 @@ class Board:
         return self.contenders[0].entrant.instrument
 
     @property
+    def placed(self) -> tuple[Contender, ...]:
+        """Those that lack nothing for a place, floors too."""
+        return tuple(contender for contender in self.contenders if not contender.unranked)
+
+    @property
     def entrants(self) -> list[Entrant]:
         """The entrants in order."""
         return [contender.entrant for contender in self.contenders]
 
     @property
     def shown(self) -> tuple[Contender, ...]:
-        """Those that one chart can tell apart: reviewers before floors."""
-        by_kind = sorted(self.contenders, key=lambda contender: contender.kind == "floor")
+        """Those that one chart can tell apart: reviewers before floors, who lacks a place last."""
+        by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
         kept = by_kind[:SHOWN]
         return tuple(contender for contender in self.contenders if contender in kept)
 
@@ -101,7 +110,7 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
     names = name_entrants(entrants)
     contenders = [
-        Contender(place=place, name=name, entrant=entrant)
+        Contender(place=place, name=name, entrant=entrant, unranked=why_unranked(entrant, ranks_by))
         for place, name, entrant in zip(places, names, entrants, strict=True)
     ]
     first = entrants[0]
@@ -114,11 +123,7 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
         instrument=str(first.instrument.instrument),
         shared_condition=_shared([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
-        contenders=tuple(
-            sorted(
-                contenders, key=lambda contender: _height(metric_of(contender.entrant, ranks_by))
-            )
-        ),
+        contenders=tuple(sorted(contenders, key=partial(_height, ranks_by))),
     )
 
 
@@ -149,11 +154,12 @@ def _shared(conditions: Sequence[Condition]) -> str:
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 
 
-def _height(measured: Measured) -> tuple[bool, float]:
-    """Sorts the best first and the unmeasured last."""
-    if isinstance(measured, Estimate):
-        return False, -measured.value
-    return True, 0.0
+def _height(ranks_by: str, contender: Contender) -> tuple[bool, float]:
+    """Sorts the best first and those without a place last."""
+    measured = metric_of(contender.entrant, ranks_by)
+    if contender.unranked or not isinstance(measured, Estimate):
+        return True, 0.0
+    return False, -measured.value
 
 
 def _short_path(path: str) -> str:

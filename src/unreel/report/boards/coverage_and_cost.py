@@ -13,6 +13,7 @@ from unreel.report.boards.tables import (
     Notes,
     Table,
     count_cell,
+    exact_cell,
     measured_cell,
 )
 
@@ -41,7 +42,7 @@ def coverage(board: Board) -> Panel:
     lines = []
     for contender in board.contenders:
         counts = _counts(upshots[contender.name], order)
-        cells = [Cell(text=f"{n:,}") for n in (upshots[contender.name].n_asked, *counts.values())]
+        cells = [exact_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
         lines.append(line_of(contender, cells))
     tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
     if any(upshot.parts for upshot in upshots.values()):
@@ -96,9 +97,9 @@ def _cost_cells(cost: Cost, notes: Notes) -> tuple[Cell, ...]:
     untold = "no answer tells its tokens"
     usd = Cell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
-        usd = Cell(text=f"{cost.cost_usd:,.4f}")
+        usd = Cell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
     return (
-        Cell(text=f"{cost.n_answers:,}"),
+        exact_cell(cost.n_answers),
         count_cell(cost.input_tokens, notes, why=untold),
         count_cell(cost.output_tokens, notes, why=untold),
         measured_cell(cost.tokens_each, notes, places=0),
@@ -145,7 +146,7 @@ def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
     lines = [
         line_of(
             contender,
-            (Cell(text=f"{upshots[contender.name].parts.get(name, 0):,}") for name in names),
+            (exact_cell(upshots[contender.name].parts.get(name, 0)) for name in names),
         )
         for contender in board.contenders
     ]

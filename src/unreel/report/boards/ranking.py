@@ -1,21 +1,24 @@
 """Who is best, and how fast each falls from the easy question to the hard ones."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.figures import Figure
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, ranked, stepped
+from unreel.report.boards.differences import tell_difference
 from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.printed import Printed, PrintedRow, printed_board
 from unreel.report.boards.tables import (
+    ENOUGH,
     Cell,
     Column,
     Line,
     Notes,
     Table,
-    doubt,
+    exact_cell,
     measured_cell,
 )
 
@@ -29,8 +32,9 @@ def leaderboard(board: Board) -> Panel:
             measured=metric_of(contender.entrant, figure.metric),
             kind=contender.kind,
         )
-        for contender in board.contenders
+        for contender in board.placed
     ]
+    table = _leader_table(board)
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
     chart = Chart(
         id=f"{board.id}-leaderboard",
@@ -43,11 +47,11 @@ def leaderboard(board: Board) -> Panel:
         heading="Leaderboard",
         lead=(
             f"Ranked by {figure.title.lower()}: {figure.meaning}. A floor knows nothing of the "
-            "picture; whoever does not beat it has shown nothing. Intervals hold the truth 95 times "
-            "of 100."
+            "picture; whoever does not beat it has shown nothing."
+            f"{_promise(board, table)}"
         ),
         charts=(chart,),
-        tables=(_leader_table(board),),
+        tables=(table,),
         extras=_printed_tables(board),
         is_open=True,
     )
@@ -116,6 +120,17 @@ def line_of(contender: Contender, cells: Iterable[Cell]) -> Line:
     return Line(cells=(name_cell(contender), *cells), kind=contender.kind)
 
 
+def _promise(board: Board, table: Table) -> str:
+    """What intervals hold, where they do; what few scenes do to them, where the table cannot tell."""
+    fewest = min((len({row.cluster for row in e.rows}) for e in board.entrants), default=0)
+    if table.caveat:
+        return ""
+    if fewest < ENOUGH:
+        scenes = "1 scene" if fewest == 1 else f"{fewest} scenes"
+        return f" The clips show {scenes}: intervals of fewer than {ENOUGH} may be too narrow."
+    return " Intervals hold the truth 95 times of 100."
+
+
 def _steps(board: Board) -> list[Figure]:
     return [board.asked.figures[name] for name in board.asked.figures.steps]
 
@@ -142,14 +157,17 @@ def _leader_table(board: Board) -> Table:
     rank = 0
     lines = []
     for contender in board.contenders:
-        is_ranked = contender.kind == "reviewer" and _is_ranked(board, contender)
+        is_ranked = contender.kind == "reviewer" and not contender.unranked
         rank += is_ranked
-        cells = [Cell(text=str(rank) if is_ranked else ""), name_cell(contender)]
+        place = exact_cell(rank) if is_ranked else Cell()
+        why = f"not ranked: {contender.unranked}" if contender.unranked else ""
+        cells = [place, replace(name_cell(contender), doubt=why)]
         for figure in figures:
             measured = metric_of(contender.entrant, figure.metric)
             cells.append(measured_cell(measured, notes, places=figure.places))
         upshot = upshot_of(contender.entrant)
-        cells.append(Cell(text=f"{upshot.readable:,}", doubt=f"of {upshot.n_asked:,} asked"))
+        of_asked = f"of {upshot.n_asked:,} asked"
+        cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
         lines.append(Line(cells=tuple(cells), kind=contender.kind))
     return Table(
         caption=f"{board.title}: {board.benchmark}",
@@ -157,11 +175,6 @@ def _leader_table(board: Board) -> Table:
         lines=tuple(lines),
         notes=notes.listed(),
     )
-
-
-def _is_ranked(board: Board, contender: Contender) -> bool:
-    """Whoever lacks the figure that ranks is shown without a rank; its cell tells why."""
-    return isinstance(metric_of(contender.entrant, board.ranks_by), Estimate)
 
 
 def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
@@ -195,29 +208,23 @@ def _by_rank(printed: Printed, figure: Figure) -> list[PrintedRow]:
 
 
 def _leaders(board: Board, figure: Figure) -> str:
-    measured = [
-        (contender, value)
-        for contender in board.contenders
-        if isinstance(value := metric_of(contender.entrant, figure.metric), Estimate)
-    ]
-    if not measured:
+    """The best reviewer and the best floor, and what is known of the best against floor and second."""
+    reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
+    floors = [contender for contender in board.placed if contender.kind == "floor"]
+    if not board.placed:
         return "No contender has this figure."
-    best = next(((o, v) for o, v in measured if o.kind == "reviewer"), None)
-    floor = next(((o, v) for o, v in measured if o.kind == "floor"), None)
-    parts = [
-        f"{word}: {contender.name} with {value.value:.{figure.places}f} ({doubt(value, places=figure.places)})"
-        for word, leader in (("Best reviewer", best), ("best floor", floor))
-        if leader
-        for contender, value in [leader]
+    told = [
+        f"{word}: {contender.name} with {_number(contender, figure)}."
+        for word, leaders in (("Best reviewer", reviewers), ("Best floor", floors))
+        for contender in leaders[:1]
     ]
-    sentence = "; ".join(parts) + "."
-    if best and floor:
-        sentence += (
-            " Their intervals overlap: the reviewer has not shown that it beats the floor."
-            if best[1].low <= floor[1].high
-            else " Their intervals do not overlap."
-        )
-    return sentence
+    rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
+    return " ".join([*told, *(tell_difference(board, reviewers[0], rival) for rival in rivals)])
+
+
+def _number(contender: Contender, figure: Figure) -> str:
+    cell = measured_cell(metric_of(contender.entrant, figure.metric), Notes(), places=figure.places)
+    return f"{cell.text} ({cell.doubt})"
 
 
 def _falls(board: Board) -> str:

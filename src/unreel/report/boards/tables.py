@@ -6,6 +6,8 @@ from typing import Final
 
 from unreel.core.estimate import Estimate, Measured
 
+ENOUGH: Final = 20
+"""Clips, or scenes, from which on an interval holds what it promises."""
 _MARKS: Final = string.ascii_lowercase
 
 
@@ -23,6 +25,8 @@ class Cell:
     """What stands in one place. Empty text beside a `note` is a number that was not measured."""
 
     text: str = ""
+    number: Estimate | float | None = None
+    """What the text shows, for files."""
     doubt: str = ""
     """The interval and the count, in small."""
     note: str = ""
@@ -50,6 +54,15 @@ class Table:
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and reasons."""
 
+    @property
+    def caveat(self) -> str:
+        """What is to be said of its intervals; "" where they hold what they promise."""
+        numbers = [cell.number for line in self.lines for cell in line.cells]
+        counts = [number.n for number in numbers if isinstance(number, Estimate)]
+        if all(n >= ENOUGH for n in counts):
+            return ""
+        return f"Intervals of fewer than {ENOUGH} clips may be too narrow."
+
 
 @dataclass(slots=True)
 class Notes:
@@ -75,7 +88,8 @@ def measured_cell(measured: Measured | None, notes: Notes, *, places: int = 1) -
     if measured is None:
         return Cell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
-        return Cell(text=f"{measured.value:.{places}f}", doubt=doubt(measured, places=places))
+        text = f"{measured.value:.{places}f}"
+        return Cell(text=text, number=measured, doubt=doubt(measured, places=places))
     return Cell(note=notes.mark(measured.why))
 
 
@@ -87,4 +101,9 @@ def doubt(estimate: Estimate, *, places: int = 1) -> str:
 
 def count_cell(count: int | None, notes: Notes, *, why: str) -> Cell:
     """A whole number, which has no doubt, or an empty place with a note."""
-    return Cell(note=notes.mark(why)) if count is None else Cell(text=f"{count:,}")
+    return Cell(note=notes.mark(why)) if count is None else exact_cell(count)
+
+
+def exact_cell(count: int) -> Cell:
+    """A whole number, which has no doubt."""
+    return Cell(text=f"{count:,}", number=count)

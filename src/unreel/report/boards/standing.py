@@ -1,0 +1,39 @@
+"""Who can be ranked. Each is looked at alone: nobody on a board decides about another."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from unreel.core.estimate import Unmeasured
+from unreel.report.boards.figures import decided, metric_of
+from unreel.report.entrants import Entrant, Item
+
+_NAMED: Final = 3
+"""Cells that are named before the others are counted."""
+
+
+def why_unranked(entrant: Entrant, ranks_by: str) -> str:
+    """What `entrant` lacks for a place among others, in words; "" when it lacks nothing.
+
+    A figure over some of the creators is no figure over all: real clips, and the clips of each
+    creator, need one readable answer.
+    """
+    read = {cell_of(item) for item in entrant.items if decided(item.outcome) is not None}
+    if not read:
+        return f"no readable answer to any of {len(entrant.items):,} questions"
+    if entrant.n_not_asked:
+        return f"{entrant.n_not_asked:,} questions are not asked yet"
+    lacking = [cell for cell in dict.fromkeys(map(cell_of, entrant.items)) if cell not in read]
+    if lacking:
+        return f"no readable answer for {_list(lacking)}"
+    measured = metric_of(entrant, ranks_by)
+    return measured.why if isinstance(measured, Unmeasured) else ""
+
+
+def cell_of(item: Item) -> str:
+    """The part of a benchmark that a question belongs to, in words."""
+    return "real clips" if item.creator is None else f"clips of {item.creator}"
+
+
+def _list(cells: Sequence[str]) -> str:
+    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    return ", ".join(cells[:_NAMED]) + more

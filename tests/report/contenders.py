@@ -1,0 +1,72 @@
+"""Contenders whose answers are values: no clip is made and nobody is asked."""
+
+from collections.abc import Mapping, Sequence
+
+from unreel.benchmarks.entry import Entry
+from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Rating, subject_of
+from unreel.core.question import Condition
+from unreel.protocols.protocol import Reading, Row, protocol
+from unreel.protocols.space import declare_space
+from unreel.report.boards.board import Board, set_up_board
+from unreel.report.entrants import Entrant, Item, Subject
+
+FAILED = Failure(FailureReason.RATE_LIMITED, "429")
+REAL, FAKE = "<answer>1</answer>", "<answer>0</answer>"
+
+
+def clip(name: str, creator: str = "", *, group: str = "", score: int | None = None) -> Entry:
+    """A clip of a benchmark; without a creator it is real."""
+    return Entry(
+        name=name,
+        location=f"{name}.mp4",
+        origin=Generated(creator) if creator else Real(),
+        group=group,
+        rating=None if score is None else Rating(score=score),
+    )
+
+
+def entrant(
+    name: str,
+    shown: Sequence[Entry | tuple[Entry, Entry]],
+    said: Mapping[str, str | Failure],
+    *,
+    instrument: str = "reality",
+    is_floor: bool = False,
+    n_not_asked: int = 0,
+) -> Entrant:
+    """A reviewer that said `said` of each clip, or of the first of each pair, by its name."""
+    asked = protocol(instrument)
+    reading = Reading(space=declare_space("unit", width=1, height=1))
+    items = []
+    for one in shown:
+        entries = one if isinstance(one, tuple) else (one,)
+        text = said[entries[0].name]
+        outcome = text if isinstance(text, Failure) else asked.parse(text, reading)
+        ids = [ClipId(entry.name) for entry in entries]
+        rows = tuple(
+            Row(subject=subject_of(*ids), truth=truth, outcome=outcome, source=entries[0].group)
+            for truth in asked.truths.of(entries, duration_us=1_000_000)
+        )
+        subjects = tuple(Subject(entry=entry, clip=FAILED) for entry in entries)
+        items.append(Item(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
+    return Entrant(
+        reviewer=name,
+        is_floor=is_floor,
+        condition=Condition(),
+        instrument=asked,
+        benchmark="bench",
+        extent="",
+        seed=0,
+        judged=False,
+        card=asked.score([row for item in items for row in item.rows], seed=0),
+        n_not_asked=n_not_asked,
+        n_rejected=0,
+        items=tuple(items),
+    )
+
+
+def board_of(*entrants: Entrant) -> Board:
+    """The board that these share."""
+    return set_up_board(entrants, range(len(entrants)), number=0)

@@ -1,0 +1,223 @@
+"""Boards say no more than the answers show: ranks, differences, intervals."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
+from unreel.benchmarks.entry import Entry
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.failure import Failure
+from unreel.report.boards.board import Board
+from unreel.report.boards.differences import compare, tell_difference
+from unreel.report.boards.parts import creators
+from unreel.report.boards.ranking import leaderboard
+from unreel.report.entrants import Entrant
+
+CLIPS = [
+    *(clip(f"film-{i}") for i in range(12)),
+    *(clip(f"veo-{i}", "Veo") for i in range(12)),
+    *(clip(f"sora-{i}", "Sora") for i in range(12)),
+]
+
+
+def judge(clips: Sequence[Entry], *wrong: str) -> dict[str, str | Failure]:
+    """Right answers about `clips`, but for those named."""
+    flip = {REAL: FAKE, FAKE: REAL}
+    right = {one.name: REAL if one.label == "real" else FAKE for one in clips}
+    return {name: flip[said] if name in wrong else said for name, said in right.items()}
+
+
+def reviewer(name: str, *wrong: str, clips: Sequence[Entry] = CLIPS) -> Entrant:
+    return entrant(name, clips, judge(clips, *wrong))
+
+
+def floor(name: str, said: str, clips: Sequence[Entry] = CLIPS) -> Entrant:
+    return entrant(name, clips, {one.name: said for one in clips}, is_floor=True)
+
+
+def ranks(board: Board) -> list[tuple[str, str]]:
+    (table,) = leaderboard(board).tables
+    return [(line.cells[0].text, line.cells[1].text) for line in table.lines]
+
+
+def reasons(board: Board) -> Mapping[str, str]:
+    (table,) = leaderboard(board).tables
+    return {line.cells[1].text: line.cells[1].doubt for line in table.lines if line.cells[1].doubt}
+
+
+SOUND = (
+    reviewer("best", "veo-0"),
+    reviewer("middle", "film-0", "veo-0", "veo-1", "sora-0", "sora-1"),
+    reviewer("last", *(f"{maker}-{i}" for maker in ("film", "veo", "sora") for i in range(5))),
+    floor("always-real", REAL),
+    floor("always-generated", FAKE),
+)
+NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (
+            entrant("broken", CLIPS, NO_SORA),
+            "not ranked: no readable answer for clips of Sora",
+        ),
+        (
+            entrant("broken", CLIPS, dict.fromkeys(NO_SORA, FAILED)),
+            "not ranked: no readable answer to any of 36 questions",
+        ),
+        (
+            entrant("broken", CLIPS, judge(CLIPS), n_not_asked=3),
+            "not ranked: 3 questions are not asked yet",
+        ),
+    ],
+)
+def test_a_broken_reviewer_changes_nobodys_place_and_is_told_why_it_has_none(
+    broken: Entrant, why: str
+) -> None:
+    before, after = board_of(*SOUND), board_of(broken, *SOUND)
+    assert after.ranks_by == before.ranks_by
+    assert ranks(after) == [*ranks(before), ("", "broken")]
+    assert ranks(before)[:3] == [("1", "best"), ("2", "middle"), ("3", "last")]
+    assert reasons(before) == {}
+    assert reasons(after) == {"broken": why}
+    assert leaderboard(after).charts[0].alt == leaderboard(before).charts[0].alt
+    assert leaderboard(after).charts[0].spec == leaderboard(before).charts[0].spec
+
+
+def test_whoever_failed_on_a_whole_creator_is_unranked_although_its_figure_exists() -> None:
+    fails = {one.name: FAILED if one.name.startswith("sora") else "FAKE" for one in CLIPS}
+    partial = entrant("partial", CLIPS, fails, instrument="trace")
+    whole = entrant("whole", CLIPS, dict.fromkeys(fails, "FAKE"), instrument="trace")
+    assert isinstance(partial.card["accuracy"], Estimate)
+    board = board_of(partial, whole)
+    assert ranks(board) == [("1", "whole"), ("", "partial")]
+    assert reasons(board) == {"partial": "not ranked: no readable answer for clips of Sora"}
+
+
+def test_intervals_that_overlap_do_not_hide_a_difference_on_the_same_clips() -> None:
+    """Both miss the hard clips; one misses more of them, and never the other way round."""
+    hard = [f"{maker}-{i}" for maker in ("film", "veo", "sora") for i in range(6)]
+    good, bad = reviewer("good", *hard[::3]), reviewer("bad", *hard)
+    first, second = good.card["balanced"], bad.card["balanced"]
+    assert isinstance(first, Estimate)
+    assert isinstance(second, Estimate)
+    assert first.low < second.high
+    told = leaderboard(board_of(bad, good)).charts[0].alt
+    assert "good is ahead of bad, the second" in told
+    assert "overlap" not in told
+
+
+def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
+    """Few real clips: plain accuracy would put the floor first, balanced accuracy does not."""
+    clips = [*CLIPS[:6], *CLIPS[12:]]
+    careful = reviewer("careful", *(f"veo-{i}" for i in range(6)), clips=clips)
+    naive = floor("always-generated", FAKE, clips)
+    difference = compare(careful, naive).measured
+    figures = [one.card["balanced"] for one in (careful, naive)]
+    assert isinstance(difference, Estimate)
+    assert [isinstance(each, Estimate) for each in figures] == [True, True]
+    expected = figures[0].value - figures[1].value  # type: ignore[union-attr]
+    assert difference.value == pytest.approx(expected)
+    assert 0 < difference.low < difference.value < difference.high
+
+
+def test_best_and_floor_are_told_apart_only_where_their_paired_difference_leaves_0_out() -> None:
+    near = reviewer("near", *(f"film-{i}" for i in range(5)), *(f"sora-{i}" for i in range(6)))
+    told = leaderboard(board_of(near, floor("always-real", REAL))).charts[0].alt
+    assert "near beats the floor always-real" in told
+    guess = reviewer("guess", *(f"film-{i}" for i in range(6)), *(f"sora-{i}" for i in range(11)))
+    told = leaderboard(board_of(guess, floor("always-real", REAL))).charts[0].alt
+    assert "guess has not shown that it beats the floor always-real" in told
+
+
+def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
+    """Intervals of 50.8 to 85.1 and 86.2 to 100.0 were once said to overlap."""
+    poor = reviewer(
+        "poor", *(f"{maker}-{i}" for maker in ("film", "veo", "sora") for i in range(4))
+    )
+    strong = entrant("metadata", CLIPS, judge(CLIPS), is_floor=True)
+    told = leaderboard(board_of(poor, strong)).charts[0].alt
+    assert "poor does worse than the floor metadata" in told
+    assert "overlap" not in told
+
+
+def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
+    def of(group: str) -> Estimate:
+        clips = [
+            clip(f"{side}-{i}", side.strip("r"), group=group and f"scene {i % 6}")
+            for side in ("r", "Veo")
+            for i in range(36)
+        ]
+        wrong = [one.name for one in clips if one.name.endswith(("0", "6"))]
+        measured = compare(reviewer("a", clips=clips), reviewer("b", *wrong, clips=clips)).measured
+        assert isinstance(measured, Estimate)
+        return measured
+
+    alone, together = of(""), of("scene")
+    assert together.value == pytest.approx(alone.value)
+    assert together.high - together.low > 1.1 * (alone.high - alone.low)
+
+
+def test_reviewers_of_other_clips_are_not_compared() -> None:
+    others = [clip(f"other-{one.name}", getattr(one.origin, "creator", "")) for one in CLIPS]
+    here, there = reviewer("here"), reviewer("there", clips=others)
+    assert compare(here, there).measured == Unmeasured("they have no answered clip in common")
+    board = board_of(here, there)
+    told = tell_difference(board, *board.contenders)
+    assert told == (
+        "here and there cannot be compared clip by clip: they have no answered clip in common."
+    )
+
+
+def test_a_side_that_only_one_answered_leaves_no_difference() -> None:
+    half = entrant("half", CLIPS, judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(6)})
+    rest = entrant("rest", CLIPS, judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(6, 12)})
+    assert compare(half, rest).measured == Unmeasured("both answered none of the clips of Sora")
+
+
+def test_pairs_are_compared_by_order_and_scores_by_their_distance_from_peoples() -> None:
+    pairs = [
+        (clip(f"real-{i}"), clip(f"fake-{i}", "Veo"))
+        if i % 3
+        else (clip(f"fake-{i}", "Veo"), clip(f"real-{i}"))
+        for i in range(30)
+    ]
+    first = entrant("first", pairs, {a.name: "1" for a, _ in pairs}, instrument="preference")
+    second = entrant("second", pairs, {a.name: "2" for a, _ in pairs}, instrument="preference")
+    measured = compare(first, second).measured
+    assert isinstance(measured, Estimate)
+    expected = first.card["accuracy"].value - second.card["accuracy"].value  # type: ignore[union-attr]
+    assert measured.value == pytest.approx(expected)
+
+    rated = [clip(f"clip-{i}", score=1 + i % 5) for i in range(30)]
+    exact = {one.name: f"<answer>{one.rating.score}</answer>" for one in rated if one.rating}
+    middle = dict.fromkeys(exact, "<answer>3</answer>")
+    near = entrant("near", rated, exact, instrument="realism")
+    far = entrant("far", rated, middle, instrument="realism")
+    difference = compare(near, far)
+    assert isinstance(difference.measured, Estimate)
+    assert difference.measured.value == pytest.approx(1.2)
+    assert difference.of == "points nearer to people's scores"
+
+
+def test_few_clips_make_no_promise_of_95_in_100() -> None:
+    promise, caveat = "95 times of 100", "fewer than 20 clips may be too narrow"
+    panel = leaderboard(board_of(*SOUND))
+    assert promise not in panel.lead  # 12 real clips
+    assert caveat in panel.tables[0].caveat
+    many = [*CLIPS, *(clip(f"film-{i}") for i in range(12, 30))]
+    panel = leaderboard(board_of(reviewer("many", "veo-0", clips=many)))
+    assert promise in panel.lead
+    assert panel.tables[0].caveat == ""
+    by_creator = creators(board_of(reviewer("many", "veo-0", clips=many)))
+    assert by_creator is not None
+    assert caveat in by_creator.tables[0].caveat
+    scenes = [clip(one.name, getattr(one.origin, "creator", ""), group="one") for one in many]
+    panel = leaderboard(board_of(reviewer("many", "veo-0", clips=scenes)))
+    assert promise not in panel.lead
+    assert "1 scene" in panel.lead
