@@ -11,10 +11,12 @@ from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
 from unreel.benchmarks.entry import Entry
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure
+from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
 from unreel.report.boards.board import Board
+from unreel.report.boards.coverage_and_cost import coverage
 from unreel.report.boards.differences import compare, tell_difference
 from unreel.report.boards.parts import creators
-from unreel.report.boards.ranking import leaderboard
+from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.entrants import Entrant
 
 CLIPS = [
@@ -203,6 +205,25 @@ def test_pairs_are_compared_by_order_and_scores_by_their_distance_from_peoples()
     assert isinstance(difference.measured, Estimate)
     assert difference.measured.value == pytest.approx(1.2)
     assert difference.of == "points nearer to people's scores"
+
+
+@pytest.mark.parametrize("instrument", ["reality", "trace", "realism"])
+def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> None:
+    said = {"reality": FAKE, "trace": "FAKE", "realism": "<answer>2</answer>"}[instrument]
+    clips = [
+        clip(f"{maker or 'film'}-{i}", maker, score=1 + i % 5)
+        for maker in ("", "Veo")
+        for i in range(8)
+    ]
+    answers = {one.name: said for one in clips}
+    board = board_of(entrant("one", clips, answers, instrument=instrument))
+    for make in (leaderboard, gradient, creators, bias, calibration, whole_frames, coverage):
+        panel = make(board)
+        for table in panel.all_tables if panel else ():
+            for line in table.lines:
+                for cell, column in zip(line.cells, table.columns, strict=True):
+                    is_defined = column.figure is not None or table.figure is not None
+                    assert is_defined or not isinstance(cell.number, Estimate), column.title
 
 
 def test_few_clips_make_no_promise_of_95_in_100() -> None:

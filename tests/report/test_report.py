@@ -96,6 +96,17 @@ def test_the_page_holds_every_panel_and_no_number_without_its_doubt(
     assert "GPT 4.1" in page
 
 
+def test_every_figure_of_the_page_leads_to_its_definition(
+    trace_run: Any, floor_run: Any, tmp_path: Path
+) -> None:
+    page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page
+    text = page.read_text(encoding="utf-8")
+    links = set(re.findall(r'class="define" href="#([\w-]+)"', text))
+    defined = re.findall(r'<div id="([\w-]+-figure-[\w-]+)"', text)
+    assert sorted(defined) == sorted(links)
+    assert {"board-0-figure-accuracy", "board-0-figure-brier", "board-0-figure-seconds"} <= links
+
+
 def test_the_index_tells_right_wrong_unreadable_and_failed(
     trace_run: Any, floor_run: Any, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """What an instrument measures: each figure once, with its name for people, its unit and its polarity."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -14,6 +15,16 @@ left out."""
 
 HABIT: Final = "habit"
 """The group of figures that tell what is said whatever is shown: neither more nor less is better."""
+_POLARITY: Final[dict[Better, str]] = {
+    "more": "more is better",
+    "less": "less is better",
+    "neither": "neither more nor less is better",
+}
+_MISSING: Final[dict[Unreadable, str]] = {
+    "left out": "a question that failed, and an answer in which this cannot be read, are left out and counted",
+    "worst": "a question that failed is left out and counted; an answer in which this cannot be read counts "
+    "as the worst",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +46,21 @@ class Figure:
     """How it is calculated, in words and signs that a terminal shows."""
     alike: Alike = "rows"
     unreadable: Unreadable = "left out"
+
+    @property
+    def definition(self) -> tuple[tuple[str, str], ...]:
+        """What it is and how it is read, as terms and their words."""
+        unit = f" {self.unit}" if self.unit else ""
+        low, high = self.range
+        reach = f"{low:g} or more{unit}" if math.isinf(high) else f"{low:g} to {high:g}{unit}"
+        return (
+            ("Meaning", self.meaning),
+            ("Formula", self.formula),
+            ("Unit", self.unit or "none"),
+            ("Range", reach),
+            ("Polarity", _POLARITY[self.better]),
+            ("Missing answers", _MISSING[self.unreadable]),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +86,8 @@ class Figures:
     """What is scored once more for the clips of each creator alone."""
     by_category: tuple[str, ...] = ()
     """The same for each kind of trace."""
+    variants: tuple[tuple[str, str], ...] = ()
+    """Endings of a metric's name on the scorecard, and what such a metric counts otherwise."""
 
     def ranks_by(self, *, judged: bool) -> str:
         """The metric that ranks; `judged`: whether a judge of explanations was named."""
@@ -80,12 +108,14 @@ FAKE_ACCURACY: Final = Figure(
     title="Generated caught",
     meaning="generated clips that were called generated",
     group="classification",
+    formula="100 * generated clips called generated / generated clips",
 )
 REAL_ACCURACY: Final = Figure(
     metric="real-accuracy",
     title="Real trusted",
     meaning="real clips that were called real",
     group="classification",
+    formula="100 * real clips called real / real clips",
 )
 ANSWERED_REAL: Final = Figure(
     metric="answered-real",
@@ -93,4 +123,5 @@ ANSWERED_REAL: Final = Figure(
     meaning="answers that say real: the habit, whatever is shown",
     group=HABIT,
     better="neither",
+    formula="100 * answers that say real / answers",
 )

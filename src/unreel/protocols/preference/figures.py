@@ -13,6 +13,7 @@ FIGURES: Final = Figures(
             title="Accuracy",
             meaning="mean of both orders' accuracy, so that neither order counts more",
             group="classification",
+            formula="(real shown first + real shown second) / 2",
             alike="sides",
         ),
         Figure(
@@ -20,18 +21,21 @@ FIGURES: Final = Figures(
             title="Pooled accuracy",
             meaning="right among valid answers, all pairs in one pool",
             group="classification",
+            formula="100 * right / pairs",
         ),
         Figure(
             metric="real-first-accuracy",
             title="Real shown first",
             meaning="right when the real clip came first",
             group="classification",
+            formula="100 * right / pairs with the real clip first",
         ),
         Figure(
             metric="real-second-accuracy",
             title="Real shown second",
             meaning="right when the real clip came second",
             group="classification",
+            formula="100 * right / pairs with the real clip second",
         ),
         Figure(
             metric="position-bias",
@@ -40,6 +44,7 @@ FIGURES: Final = Figures(
             group=HABIT,
             better="neither",
             range=(-50.0, 50.0),
+            formula="(real shown first - real shown second) / 2",
         ),
     ),
     ranking="accuracy",
@@ -47,4 +52,10 @@ FIGURES: Final = Figures(
     exported=("accuracy", "pooled", "position-bias"),
     sides=("real-first-accuracy", "real-second-accuracy", "position-bias"),
     by_creator=("pooled",),
+    variants=(
+        (
+            "-all-pairs",
+            "over every pair asked about: one that failed or cannot be read is not right",
+        ),
+    ),
 )

@@ -1,5 +1,6 @@
 """What `trace` measures: labels, explanations, boxes and starts, each step harder than the one before."""
 
+from dataclasses import replace
 from typing import Final
 
 from unreel.core.question import Instrument
@@ -22,6 +23,8 @@ FIGURES: Final = Figures(
             title="Overall",
             meaning="mean of accuracy, explanation, box IoU and 100 less time distance",
             group="overall",
+            formula="(accuracy + explanation + box IoU + 100 - time distance) / 4",
+            unreadable="worst",
         ),
         Figure(
             metric="accuracy",
@@ -29,20 +32,25 @@ FIGURES: Final = Figures(
             meaning="right labels among all answers; one that cannot be read is wrong",
             group="classification",
             unreadable="worst",
+            formula="100 * right labels / annotation rows",
         ),
-        FAKE_ACCURACY,
-        REAL_ACCURACY,
+        replace(FAKE_ACCURACY, unreadable="worst"),
+        replace(REAL_ACCURACY, unreadable="worst"),
         Figure(
             metric="explanation",
             title="Explanation",
             meaning="judge's score of the reason given, 0, 50 or 100",
             group="explanation",
+            formula="mean over generated rows of the judge's 0, 50 or 100; no reason given is 0",
+            unreadable="worst",
         ),
         Figure(
             metric="box-iou",
             title="Box IoU",
             meaning="overlap of the box with the marked one",
             group="box",
+            formula="mean over generated rows of 100 * shared area / joint area; no box is 0",
+            unreadable="worst",
         ),
         Figure(
             metric="box-distance",
@@ -50,6 +58,8 @@ FIGURES: Final = Figures(
             meaning="distance of the boxes' centres, of the diagonal",
             group="box",
             better="less",
+            formula="mean over generated rows of 100 * distance of the centres / sqrt(2), in parts of the frame",
+            unreadable="worst",
         ),
         Figure(
             metric="time-distance",
@@ -57,6 +67,8 @@ FIGURES: Final = Figures(
             meaning="distance of the starts, of the clip's length",
             group="time",
             better="less",
+            formula="mean over generated rows of 100 * |start said - start marked| / length, at most 100",
+            unreadable="worst",
         ),
         ANSWERED_REAL,
         Figure(
@@ -65,6 +77,7 @@ FIGURES: Final = Figures(
             meaning="boxes that cover 95 % of the frame or more",
             group=HABIT,
             better="neither",
+            formula="100 * boxes of 95 % of the frame or more / boxes",
         ),
     ),
     ranking="overall",
@@ -91,4 +104,11 @@ FIGURES: Final = Figures(
     sides=("real-accuracy", "fake-accuracy", "answered-real"),
     by_creator=("fake-accuracy", "box-iou", "time-distance"),
     by_category=("fake-accuracy", "explanation", "box-iou", "time-distance"),
+    variants=(
+        ("-per-video", "the mean of a clip's annotation rows first, then of clips"),
+        (
+            "-best-of",
+            "against the one trace of the clip that the answer meets best, by IoU, then by time",
+        ),
+    ),
 )

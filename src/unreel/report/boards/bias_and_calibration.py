@@ -6,8 +6,16 @@ from unreel.protocols.figures import Figure
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, grouped, ladder, ranked
 from unreel.report.boards.figures import metric_of
+from unreel.report.boards.own_figures import (
+    BRIER,
+    CALLED_GENERATED,
+    CALLED_REAL,
+    ECE,
+    GAVE,
+    LENIENCY,
+)
 from unreel.report.boards.ranking import line_of
-from unreel.report.boards.tables import Column, Notes, Table, measured_cell
+from unreel.report.boards.tables import Column, Notes, Table, figure_column, measured_cell
 from unreel.stats.detection import Calibration
 
 _PERCENT = (0.0, 100.0)
@@ -53,7 +61,7 @@ def bias(board: Board) -> Panel | None:
         for contender in board.contenders
     ]
     columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=f.title, meaning=f.meaning) for f in (*both, habit)]
+    columns += map(figure_column, (*both, habit))
     return Panel(
         id=f"{board.id}-bias",
         heading="Bias",
@@ -121,7 +129,7 @@ def whole_frames(board: Board) -> Panel | None:
         tables=(
             Table(
                 caption="Whole-frame boxes, %",
-                columns=(Column(title="Reviewer", numbers=False), Column(title=figure.title)),
+                columns=(Column(title="Reviewer", numbers=False), figure_column(figure)),
                 lines=tuple(lines),
                 notes=notes.listed(),
             ),
@@ -161,18 +169,15 @@ def _labels(board: Board) -> Panel:
                     measured_cell(_share(calibrations[contender.name], called), notes)
                     for called in _CALLED
                 ),
-                measured_cell(calibrations[contender.name].ece, notes, places=3),
-                measured_cell(calibrations[contender.name].brier, notes, places=3),
+                measured_cell(calibrations[contender.name].ece, notes, places=ECE.places),
+                measured_cell(calibrations[contender.name].brier, notes, places=BRIER.places),
             ],
         )
         for contender in board.contenders
     ]
     columns = (
         Column(title="Reviewer", numbers=False),
-        Column(title="Called real", meaning="share of these clips that is generated, %"),
-        Column(title="Called generated", meaning="share of these clips that is generated, %"),
-        Column(title="ECE", meaning="expected calibration error, 0 to 1"),
-        Column(title="Brier", meaning="mean squared error, 0 to 1"),
+        *map(figure_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
     )
     return Panel(
         id=f"{board.id}-calibration",
@@ -236,16 +241,13 @@ def _scores(board: Board) -> Panel:
     lines = []
     for contender in board.contenders:
         rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
-        cells = [measured_cell(ladders[contender.name].leniency, notes, places=2)]
+        cells = [measured_cell(ladders[contender.name].leniency, notes, places=LENIENCY.places)]
         for score in range(1, 6):
             people = rungs.get(score, Unmeasured("the score was never given"))
-            cells.append(measured_cell(people, notes, places=2))
+            cells.append(measured_cell(people, notes, places=GAVE.places))
         lines.append(line_of(contender, cells))
-    columns = [
-        Column(title="Reviewer", numbers=False),
-        Column(title="Leniency", meaning="mean of its score less people's"),
-    ]
-    columns += [Column(title=f"Gave {score}") for score in range(1, 6)]
+    columns = [Column(title="Reviewer", numbers=False), figure_column(LENIENCY)]
+    columns += [Column(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)]
     return Panel(
         id=f"{board.id}-calibration",
         heading="Calibration",

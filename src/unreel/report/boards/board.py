@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from unreel.core.estimate import Estimate
 from unreel.core.question import Condition
+from unreel.protocols.figures import Figure
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
 from unreel.report.boards.figures import metric_of
@@ -32,6 +33,11 @@ class Panel:
     """Whether tables are shown without being asked for."""
     extras: tuple[tuple[str, Table], ...] = ()
     """More tables, each behind its own heading."""
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """Its tables, those behind headings last."""
+        return (*self.tables, *(table for _, table in self.extras))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,12 @@ class Board:
     def asked(self) -> Protocol[Any, Any]:
         """The instrument that all were asked with."""
         return self.contenders[0].entrant.instrument
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Every figure that its panels show, once."""
+        shown = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
+        return tuple({figure.metric: figure for figure in shown}.values())
 
     @property
     def placed(self) -> tuple[Contender, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, stacked
 from unreel.report.boards.figures import Cost, Upshot, cost_of, upshot_of
+from unreel.report.boards.own_figures import SECONDS, TOKENS_EACH, USD_EACH
 from unreel.report.boards.ranking import line_of
 from unreel.report.boards.tables import (
     Cell,
@@ -14,6 +15,7 @@ from unreel.report.boards.tables import (
     Table,
     count_cell,
     exact_cell,
+    figure_column,
     measured_cell,
 )
 
@@ -72,10 +74,10 @@ def costs(board: Board) -> Panel:
         Column(title="Answers"),
         Column(title="Tokens in"),
         Column(title="Tokens out"),
-        Column(title="Tokens each", meaning="mean of an answer's tokens, in and out"),
+        figure_column(TOKENS_EACH),
         Column(title="USD"),
-        Column(title="USD each", meaning="mean cost of an answer"),
-        Column(title="Seconds", meaning="mean time from question to answer"),
+        figure_column(USD_EACH),
+        figure_column(SECONDS),
     )
     return Panel(
         id=f"{board.id}-costs",
@@ -102,10 +104,10 @@ def _cost_cells(cost: Cost, notes: Notes) -> tuple[Cell, ...]:
         exact_cell(cost.n_answers),
         count_cell(cost.input_tokens, notes, why=untold),
         count_cell(cost.output_tokens, notes, why=untold),
-        measured_cell(cost.tokens_each, notes, places=0),
+        measured_cell(cost.tokens_each, notes, places=TOKENS_EACH.places),
         usd,
-        measured_cell(cost.usd_each, notes, places=5),
-        measured_cell(cost.latency_s, notes, places=2),
+        measured_cell(cost.usd_each, notes, places=USD_EACH.places),
+        measured_cell(cost.latency_s, notes, places=SECONDS.places),
     )
 
 

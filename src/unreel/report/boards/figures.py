@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -12,18 +12,9 @@ from unreel.core.verdict import RealismVerdict
 from unreel.protocols.figures import Figure
 from unreel.protocols.groups import score_groups, trace_categories
 from unreel.protocols.protocol import Row
+from unreel.report.boards.own_figures import SCORE_GIVEN
 from unreel.report.entrants import Entrant, Item
 from unreel.stats.bootstrap import bootstrap_mean
-
-_SCORE_GIVEN: Final = Figure(
-    metric="score",
-    title="Score given",
-    meaning="mean, 1 to 5",
-    group="score",
-    unit="",
-    range=(1.0, 5.0),
-    places=2,
-)
 
 
 def metric_of(entrant: Entrant, name: str) -> Measured:
@@ -138,9 +129,9 @@ def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
                 [score for _, score in given],
                 seed=entrant.seed,
                 clusters=[clip for clip, _ in given],
-                bounds=_SCORE_GIVEN.range,
+                bounds=SCORE_GIVEN.range,
             )
-    return Breakdown(title="creator", figure=_SCORE_GIVEN, cells=dict(sorted(cells.items())))
+    return Breakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

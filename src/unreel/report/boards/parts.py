@@ -86,6 +86,7 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),
+        figure=figure,
     )
 
 

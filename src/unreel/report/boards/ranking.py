@@ -10,6 +10,7 @@ from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, Point, ranked, stepped
 from unreel.report.boards.differences import tell_difference
 from unreel.report.boards.figures import closeness, metric_of, upshot_of
+from unreel.report.boards.own_figures import READABLE
 from unreel.report.boards.printed import Printed, PrintedRow, printed_board
 from unreel.report.boards.tables import (
     ENOUGH,
@@ -19,6 +20,7 @@ from unreel.report.boards.tables import (
     Notes,
     Table,
     exact_cell,
+    figure_column,
     measured_cell,
 )
 
@@ -74,7 +76,7 @@ def gradient(board: Board) -> Panel | None:
     ]
     notes = Notes()
     columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=_step(figure), meaning=figure.meaning) for figure in steps]
+    columns += [Column(title=_step(figure), figure=figure) for figure in steps]
     lines = [
         line_of(contender, (measured_cell(_height(contender, figure), notes) for figure in steps))
         for contender in board.contenders
@@ -152,8 +154,8 @@ def _leader_table(board: Board) -> Table:
     figures = _leading(board)
     notes = Notes()
     columns = [Column(title="#"), Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
-    columns.append(Column(title="Readable", meaning="answers whose label or score could be read"))
+    columns += map(figure_column, figures)
+    columns.append(figure_column(READABLE))
     rank = 0
     lines = []
     for contender in board.contenders:
@@ -184,7 +186,7 @@ def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
         return ()
     figures = _leading(board)
     columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=f.title, meaning=f.meaning) for f in figures]
+    columns += map(figure_column, figures)
     lines = []
     for row in _by_rank(printed, board.asked.figures[board.ranks_by]):
         cells = [Cell(text=row.model, badge="published")]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured
+from unreel.protocols.figures import Figure
 
 ENOUGH: Final = 20
 """Clips, or scenes, from which on an interval holds what it promises."""
@@ -13,11 +14,17 @@ _MARKS: Final = string.ascii_lowercase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column: its heading, what it means, and whether it holds numbers."""
+    """One column: its heading, the figure that it holds, and whether it holds numbers."""
 
     title: str
-    meaning: str = ""
+    figure: Figure | None = None
+    """Its meaning stands in the heading, its definition one click away."""
     numbers: bool = True
+
+
+def figure_column(figure: Figure) -> Column:
+    """The column of a figure, under its own name."""
+    return Column(title=figure.title, figure=figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,14 @@ class Table:
     lines: tuple[Line, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and reasons."""
+    figure: Figure | None = None
+    """What all of its numbers are, where columns are contenders."""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All that it shows and defines."""
+        found = (self.figure, *(column.figure for column in self.columns))
+        return tuple(figure for figure in found if figure is not None)
 
     @property
     def caveat(self) -> str:

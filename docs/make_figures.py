@@ -1,0 +1,63 @@
+"""Writes docs/figures.md from what the instruments and the report declare of their figures.
+
+    python docs/make_figures.py
+
+A test compares the page with what this writes.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from unreel.protocols.figures import Figure
+from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.report.boards.own_figures import OWN
+
+PAGE: Final = Path(__file__).with_name("figures.md")
+HEAD: Final = """# Figures
+
+What each figure is, how it is calculated, and what it does where answers are missing. A report links each heading to the same words.
+`python docs/make_figures.py` writes this page.
+
+A figure is followed by its 95 % interval and n, the rows behind it. Clips of one scene are drawn together. Intervals that rest on fewer
+than 20 clips or scenes may be too narrow, and the report says so beside them. What was not measured stays empty, with the reason.
+"""
+OWN_HEAD: Final = """## On a report only
+
+Calculated by `unreel report` from the same stored answers.
+"""
+
+
+def write_page() -> str:
+    """The whole page: an instrument after the other, then what the report adds."""
+    parts = [HEAD]
+    for name in PROTOCOLS.entries:
+        asked = protocol(name)
+        ranks = asked.figures[asked.figures.ranking]
+        parts += [f"## {asked.title} (`{name}`)", f"Ranked by {ranks.title.lower()}."]
+        if asked.figures.ranking_unjudged is not None:
+            instead = asked.figures[asked.figures.ranking_unjudged].title.lower()
+            parts[-1] += f" Where no judge scored explanations, by {instead}."
+        parts += write_figures(asked.figures)
+        if asked.figures.variants:
+            rows = [f"| `{ending}` | {counts} |" for ending, counts in asked.figures.variants]
+            parts.append("\n".join(["| a name that ends in | counts |", "|---|---|", *rows]))
+    parts += [OWN_HEAD, *write_figures(OWN)]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def write_figures(figures: Iterable[Figure]) -> list[str]:
+    """A heading for each, and its definition as a list."""
+    return [
+        "\n".join(
+            [
+                f"### {figure.title} (`{figure.metric}`)\n",
+                *(f"- {term}: {words}" for term, words in figure.definition),
+            ]
+        )
+        for figure in figures
+    ]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write_page(), encoding="utf-8")

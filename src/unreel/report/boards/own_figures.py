@@ -1,0 +1,135 @@
+"""Figures that a report calculates beside those of an instrument's scorecard."""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from unreel.protocols.figures import HABIT, Figure
+
+_NO_END: Final = (0.0, math.inf)
+READABLE: Final = Figure(
+    metric="readable",
+    title="Readable",
+    meaning="answers whose label or score could be read",
+    group="coverage",
+    unit="",
+    range=_NO_END,
+    places=0,
+    formula="count; beside it stands how many questions were asked",
+)
+SCORE_GIVEN: Final = Figure(
+    metric="score",
+    title="Score given",
+    meaning="mean, 1 to 5",
+    group="score",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="sum of the scores given / scores",
+)
+CALLED_REAL: Final = Figure(
+    metric="called-real",
+    title="Called real",
+    meaning="share of these clips that is generated, %",
+    group="calibration",
+    better="less",
+    formula="100 * generated clips called real / clips called real",
+)
+CALLED_GENERATED: Final = replace(
+    CALLED_REAL,
+    metric="called-generated",
+    title="Called generated",
+    better="more",
+    formula="100 * generated clips called generated / clips called generated",
+)
+ECE: Final = Figure(
+    metric="ece",
+    title="ECE",
+    meaning="expected calibration error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="sum over both labels of share of the clips called so * |1 or 0 for the label - share generated|",
+)
+BRIER: Final = Figure(
+    metric="brier",
+    title="Brier",
+    meaning="mean squared error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="mean of (1 or 0 for the label - 1 or 0 for the truth) squared: the share of wrong labels",
+)
+LENIENCY: Final = Figure(
+    metric="leniency",
+    title="Leniency",
+    meaning="mean of its score less people's",
+    group=HABIT,
+    better="neither",
+    unit="",
+    range=(-4.0, 4.0),
+    places=2,
+    formula="mean of (score given - people's score)",
+)
+GAVE: Final = Figure(
+    metric="people-by-score",
+    title="Gave",
+    meaning="people's mean score of the clips that were given this one",
+    group="calibration",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="mean of people's scores over the clips given that score",
+)
+TOKENS_EACH: Final = Figure(
+    metric="tokens-each",
+    title="Tokens each",
+    meaning="mean of an answer's tokens, in and out",
+    group="cost",
+    better="less",
+    unit="tokens",
+    range=_NO_END,
+    places=0,
+    formula="sum of tokens in and out / answers that tell both",
+)
+USD_EACH: Final = Figure(
+    metric="usd-each",
+    title="USD each",
+    meaning="mean cost of an answer",
+    group="cost",
+    better="less",
+    unit="USD",
+    range=_NO_END,
+    places=5,
+    formula="sum of costs / answers whose price is known",
+)
+SECONDS: Final = Figure(
+    metric="seconds",
+    title="Seconds",
+    meaning="mean time from question to answer",
+    group="cost",
+    better="less",
+    unit="s",
+    range=_NO_END,
+    places=2,
+    formula="sum of latencies / answers that tell theirs",
+)
+OWN: Final = (
+    READABLE,
+    SCORE_GIVEN,
+    CALLED_REAL,
+    CALLED_GENERATED,
+    ECE,
+    BRIER,
+    LENIENCY,
+    GAVE,
+    TOKENS_EACH,
+    USD_EACH,
+    SECONDS,
+)

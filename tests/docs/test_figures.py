@@ -1,0 +1,58 @@
+"""Every figure is defined: on the page of figures, from what instruments and report declare."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+from report.contenders import FAKE, clip, entrant
+from unreel.protocols.figures import Figure
+from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.report.boards.own_figures import OWN
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "docs" / "make_figures.py"
+DECLARED = [figure for name in PROTOCOLS.entries for figure in protocol(name).figures]
+SHOWN = {
+    "trace": ([clip("a"), clip("b", "Veo")], "FAKE"),
+    "realism": ([clip("a", score=2), clip("b", "Veo", score=3)], "<answer>2</answer>"),
+    "reality": ([clip("a"), clip("b", "Veo")], FAKE),
+    "preference": ([(clip("a"), clip("b", "Veo"))], "1"),
+}
+
+
+def test_the_page_is_what_the_declarations_say() -> None:
+    spec = importlib.util.spec_from_file_location("make_figures", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    assert page == module.write_page(), "run python docs/make_figures.py"
+
+
+@pytest.mark.parametrize("figure", [*DECLARED, *OWN], ids=lambda figure: figure.metric)
+def test_every_figure_says_how_it_is_calculated_and_read(figure: Figure) -> None:
+    lacking = [term for term, words in figure.definition if not words]
+    assert lacking == [], f"declare it with the Figure {figure.metric!r}"
+
+
+@pytest.mark.parametrize("name", PROTOCOLS.entries)
+def test_every_metric_of_a_scorecard_is_a_figure_or_a_variant_that_is_told(name: str) -> None:
+    shown, said = SHOWN[name]
+    names = [one[0].name if isinstance(one, tuple) else one.name for one in shown]
+    card = entrant("one", shown, dict.fromkeys(names, said), instrument=name).card
+    figures = protocol(name).figures
+    endings = [ending for ending, _ in figures.variants if not ending.startswith(":")]
+    told = [figure.metric for figure in figures]
+    told += [metric + ending for metric in told for ending in endings]
+    unknown = [m.name for m in card.metrics if m.name.partition(": ")[0] not in told]
+    assert unknown == []
+
+
+def test_what_counts_for_every_creator_alike_is_not_called_pooled() -> None:
+    figures = protocol("reality").figures
+    assert figures["pooled"].title == "Mean accuracy per creator"
+    assert "mean over creators" in figures["pooled"].formula
