@@ -116,8 +116,8 @@ def test_intervals_that_overlap_do_not_hide_a_difference_on_the_same_clips() -> 
 
 def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
     """Few real clips: plain accuracy would put the floor first, balanced accuracy does not."""
-    clips = [*CLIPS[:6], *CLIPS[12:]]
-    careful = reviewer("careful", *(f"veo-{i}" for i in range(6)), clips=clips)
+    clips = [*CLIPS[:8], *CLIPS[12:], *(clip(f"veo-{i}", "Veo") for i in range(12, 60))]
+    careful = reviewer("careful", *(f"veo-{i}" for i in range(20)), clips=clips)
     naive = floor("always-generated", FAKE, clips)
     difference = compare(careful, naive).measured
     figures = [one.card["balanced"] for one in (careful, naive)]
@@ -125,11 +125,12 @@ def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
     assert [isinstance(each, Estimate) for each in figures] == [True, True]
     expected = figures[0].value - figures[1].value  # type: ignore[union-attr]
     assert difference.value == pytest.approx(expected)
+    assert len([one for one in clips if one.label == "generated"]) > len(clips) - 20
     assert 0 < difference.low < difference.value < difference.high
 
 
 def test_best_and_floor_are_told_apart_only_where_their_paired_difference_leaves_0_out() -> None:
-    near = reviewer("near", *(f"film-{i}" for i in range(5)), *(f"sora-{i}" for i in range(6)))
+    near = reviewer("near", *(f"film-{i}" for i in range(3)), *(f"sora-{i}" for i in range(4)))
     told = leaderboard(board_of(near, floor("always-real", REAL))).charts[0].alt
     assert "near beats the floor always-real" in told
     guess = reviewer("guess", *(f"film-{i}" for i in range(6)), *(f"sora-{i}" for i in range(11)))

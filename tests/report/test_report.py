@@ -107,6 +107,22 @@ def test_every_figure_of_the_page_leads_to_its_definition(
     assert {"board-0-figure-accuracy", "board-0-figure-brier", "board-0-figure-seconds"} <= links
 
 
+def test_every_table_lies_beside_the_page_as_csv_and_latex(
+    trace_run: Any, floor_run: Any, tmp_path: Path
+) -> None:
+    page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r'href="(tables/[\w.-]+)" download', text)
+    files = [f"tables/{path.name}" for path in (page.parent / "tables").iterdir()]
+    assert sorted(links) == sorted(files)
+    assert len(links) == 2 * text.count("<table>")
+    assert text.count(" data-save=") == text.count(" data-chart=")
+    leaders = (page.parent / "tables" / "board-0-leaderboard.csv").read_text(encoding="utf-8")
+    assert "Accuracy,Accuracy, low" in leaders.replace('"', "")
+    latex = (page.parent / "tables" / "board-0-leaderboard.tex").read_text(encoding="utf-8")
+    assert "50.0 [2.5, 97.5]" in latex
+
+
 def test_the_index_tells_right_wrong_unreadable_and_failed(
     trace_run: Any, floor_run: Any, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from PIL import Image
@@ -145,6 +146,32 @@ def test_a_clip_plays_seeks_and_shows_both_boxes_in_their_places(
     watched.wait("document.querySelector('video').currentTime > 0.8")
     sheet.keyboard.press("k")
     sheet.locator("#clip-title", has_text="film").wait_for()
+
+
+def test_tables_and_charts_are_saved_and_a_figure_is_defined_by_one_key(
+    watched: Any, serve: Callable[[Path], str], page: Path
+) -> None:
+    sheet = watched.open_at(serve(page.parent))
+    board = sheet.locator("#board-0-leaderboard")
+    with sheet.expect_download() as table:
+        board.locator("a[download]", has_text="CSV").first.click()
+    assert table.value.suggested_filename == "board-0-leaderboard.csv"
+    assert b"recorded:seer" in Path(table.value.path()).read_bytes()
+    for name in ("leaderboard", "coverage"):  # one that is drawn, and one far below
+        with sheet.expect_download() as chart:
+            sheet.locator(f"[data-save=board-0-{name}]").press("Enter")
+        assert chart.value.suggested_filename == f"board-0-{name}.svg"
+        picture = ET.fromstring(Path(chart.value.path()).read_bytes())
+        assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "always-real" in "".join(picture.itertext())
+    board.locator("a.define", has_text="Accuracy").first.press("Enter")
+    defined = sheet.locator("#board-0-figure-accuracy")
+    assert "100 * right labels / annotation rows" in defined.inner_text()
+    assert sheet.evaluate("document.querySelector(':target').id") == "board-0-figure-accuracy"
+    watched.wait(
+        "(() => { const box = document.querySelector(':target').getBoundingClientRect();"
+        " return box.top >= 0 && box.bottom <= innerHeight; })()"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -14,6 +14,7 @@ from unreel.pages.page import render, whole_page
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
 from unreel.report.boards.board import Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
+from unreel.report.boards.downloads import name_tables, table_csv, table_latex
 from unreel.report.boards.parts import categories, creators
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
@@ -67,6 +68,7 @@ def write_report(
     folder = Folder(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
     browser = build_browser(entrants, names, media_folder)
+    _write_tables(boards, folder)
     page = folder.write(PAGE, _document(boards, browser).encode())
     return Written(
         page=page,
@@ -80,6 +82,12 @@ def write_report(
     )
 
 
+def _write_tables(boards: Sequence[Board], folder: Folder) -> None:
+    for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
+        folder.write(f"{table.file}.csv", table_csv(table).encode())
+        folder.write(f"{table.file}.tex", table_latex(table).encode())
+
+
 def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
     for number, shared in enumerate(shared_boards(entrants)):
         places = [_place(entrant, entrants) for entrant in shared]
@@ -91,7 +99,8 @@ def _place(wanted: Entrant, entrants: Sequence[Entrant]) -> int:
 
 
 def _fill(board: Board) -> Board:
-    return replace(board, panels=tuple(panel for panel in _panels(board) if panel is not None))
+    panels = (panel for panel in _panels(board) if panel is not None)
+    return replace(board, panels=tuple(map(name_tables, panels)))
 
 
 def _panels(board: Board) -> Iterator[Panel | None]:

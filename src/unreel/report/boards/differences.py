@@ -1,10 +1,12 @@
 """Two contenders on the clips that both answered: their difference, and the sentence about it."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
@@ -53,6 +55,19 @@ class _Mark:
     stratum: str
     """What it is averaged with before strata are."""
     cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Both:
+    """The rows that both answered."""
+
+    ours: Array
+    theirs: Array
+    places: IntArray
+    """Of the rows' strata among all."""
+    clusters: npt.NDArray[np.str_]
+    bounds: tuple[float, float]
+    """The least and the most that one row is worth."""
 
 
 def compare(first: Entrant, second: Entrant) -> Difference:
@@ -178,16 +193,52 @@ def _difference(
     for stratum in weights.keys() - set(strata):
         return Unmeasured(f"both answered none of the {stratum}")
     numbers = {stratum: number for number, stratum in enumerate(weights)}
-    places = np.array([numbers[stratum] for stratum in strata])
+    both = _Both(
+        ours=np.array([mark.value for mark in ours]),
+        theirs=np.array([mark.value for mark in theirs]),
+        places=np.array([numbers[stratum] for stratum in strata]),
+        clusters=np.array([mark.cluster for mark in ours]),
+        bounds=bounds,
+    )
+    shares = np.array(list(weights.values()))
+    pairs = {(mark.cluster, mark.stratum) for mark in ours}
+    if len(pairs) == len({mark.cluster for mark in ours}):
+        return _sum_strata(both, shares, seed=seed)
+    return _sum_rows(both, shares, seed=seed)
+
+
+def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
+    """Strata that share no scene: each has its own interval, and their distances add up as squares."""
+    value = below = above = 0.0
+    n = 0
+    for place, weight in enumerate(weights.tolist()):
+        rows = both.places == place
+        part = paired_difference(
+            both.ours[rows],
+            both.theirs[rows],
+            seed=seed,
+            clusters=both.clusters[rows],
+            bounds=both.bounds,
+        )
+        if isinstance(part, Unmeasured):
+            return part
+        value += weight * part.value
+        below += (weight * (part.value - part.low)) ** 2
+        above += (weight * (part.high - part.value)) ** 2
+        n += part.n
+    return Estimate(value=value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=n)
+
+
+def _sum_rows(both: _Both, weights: Array, *, seed: int) -> Measured:
+    """Strata that share scenes: all are drawn together."""
     first, second = (
-        _spread(np.array([mark.value for mark in marks]), places, list(weights.values()), bounds)
-        for marks in (ours, theirs)
+        _spread(values, both.places, weights, both.bounds) for values in (both.ours, both.theirs)
     )
     return paired_difference(
         first.values,
         second.values,
         seed=seed,
-        clusters=[mark.cluster for mark in ours],
+        clusters=both.clusters,
         bounds=(min(first.low, second.low), max(first.high, second.high)),
     )
 
@@ -200,18 +251,18 @@ class _Spread:
 
 
 def _spread(
-    values: Array, places: IntArray, weights: Sequence[float], bounds: tuple[float, float]
+    values: Array, places: IntArray, weights: Array, bounds: tuple[float, float]
 ) -> _Spread:
     """One value a row whose plain mean is the weighted mean over strata, and whose spread is its doubt.
 
-    `places` are those of the rows' strata in `weights`. A row moves the figure by its distance from the
+    A row moves the figure by its distance from the
     mean of its own stratum: numbers of clips that happen to differ between strata then add no doubt
     (the linearised mean over strata).
     """
     sizes = np.bincount(places)
     means = np.bincount(places, weights=values) / sizes
-    pulls = np.asarray(weights) * len(values) / sizes
-    figure = float(np.asarray(weights) @ means)
+    pulls = weights * len(values) / sizes
+    figure = float(weights @ means)
     ends = [figure + pulls * (bound - means) for bound in bounds]
     spread = figure + pulls[places] * (values - means[places])
     return _Spread(spread, float(ends[0].min()), float(ends[1].max()))

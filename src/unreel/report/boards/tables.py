@@ -62,6 +62,8 @@ class Table:
     """Marks and reasons."""
     figure: Figure | None = None
     """What all of its numbers are, where columns are contenders."""
+    file: str = ""
+    """Where its files lie beside the page, without their endings; "" where there are none."""
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -101,6 +101,19 @@ const unreelCharts = (() => {
     element.dataset.drawn = "yes";
   }
 
+  // On a page of any colour the picture stands on the colour that it was drawn for.
+  async function save(element, spec) {
+    if (!drawn.has(element)) await draw(element, spec);
+    const view = drawn.get(element).background(colour("--card"));
+    const picture = new Blob([await view.toSVG()], { type: "image/svg+xml" });
+    view.background(null);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(picture);
+    link.download = element.dataset.chart + ".svg";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
   function start() {
     const specs = JSON.parse(document.getElementById("report-charts").textContent);
     const near = new IntersectionObserver(
@@ -124,6 +137,11 @@ const unreelCharts = (() => {
     for (const element of document.querySelectorAll("[data-chart]")) {
       near.observe(element);
       resized.observe(element);
+    }
+    for (const button of document.querySelectorAll("[data-save]")) {
+      const element = document.querySelector(`[data-chart="${button.dataset.save}"]`);
+      button.addEventListener("click", () => save(element, specs[button.dataset.save]));
+      button.hidden = false;
     }
     dark.addEventListener("change", redraw);
   }

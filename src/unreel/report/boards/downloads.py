@@ -1,0 +1,106 @@
+"""Tables of a report as files beside it: CSV with every number apart, LaTeX as the page shows them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from unreel.core.estimate import Estimate
+from unreel.core.sheet import csv_text, latex_text
+from unreel.report.boards.board import Panel
+from unreel.report.boards.tables import Cell, Table
+
+FOLDER: Final = "tables"
+_DIGITS: Final = 6
+"""Of a number that was calculated; the page shows fewer."""
+
+
+def name_tables(panel: Panel) -> Panel:
+    """The panel, with the name of its files in each of its tables."""
+    names = _distinct([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
+    named = [replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True)]
+    tables, behind = named[: len(panel.tables)], named[len(panel.tables) :]
+    headings = [heading for heading, _ in panel.extras]
+    return replace(panel, tables=tuple(tables), extras=tuple(zip(headings, behind, strict=True)))
+
+
+def table_csv(table: Table) -> str:
+    """Columns of their own for both ends of an interval, for n, and for why a number is missing."""
+    return csv_text(*_rows(list(_columns(table)), n_rows=len(table.lines)))
+
+
+def table_latex(table: Table) -> str:
+    """Intervals in brackets; what is said of them, and why numbers are missing, ends the caption."""
+    columns = [
+        (column.title, [_shown(line.cells[place]) for line in table.lines])
+        for place, column in enumerate(table.columns)
+    ]
+    gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
+    told = [sentence for sentence in (table.caption, table.caveat, *gaps) if sentence]
+    caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
+    return latex_text(*_rows(columns, n_rows=len(table.lines)), caption=caption)
+
+
+def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:
+    reasons = {"": "", **dict(table.notes)}
+    for place, column in enumerate(table.columns):
+        cells = [line.cells[place] for line in table.lines]
+        estimates = [c.number if isinstance(c.number, Estimate) else None for c in cells]
+        beside = [
+            "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
+        ]
+        yield column.title, [_exact(cell) for cell in cells]
+        if any(estimates):
+            yield f"{column.title}, low", [_digits(e.low) if e else "" for e in estimates]
+            yield f"{column.title}, high", [_digits(e.high) if e else "" for e in estimates]
+            yield f"{column.title}, n", [str(e.n) if e else "" for e in estimates]
+        if any(beside):
+            yield f"{column.title}, note", beside
+        if any(cell.note for cell in cells):
+            yield f"{column.title}, not measured", [reasons[cell.note] for cell in cells]
+    if any(line.kind for line in table.lines):
+        yield "Kind", [line.kind for line in table.lines]
+
+
+def _exact(cell: Cell) -> str:
+    match cell.number:
+        case None:
+            return cell.text
+        case Estimate(value=value):
+            return _digits(value)
+        case number:
+            return str(number)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.{_DIGITS}g}"
+
+
+def _shown(cell: Cell) -> str:
+    if isinstance(cell.number, Estimate):
+        ends = cell.doubt.partition(", n ")[0]
+        return f"{cell.text} [{ends.replace(' to ', ', ')}]"
+    if cell.note:
+        return f"({cell.note})"
+    return f"{cell.text} ({cell.badge})" if cell.badge else cell.text
+
+
+def _rows(
+    columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Names, no two of them equal, and the rows by name."""
+    names = _distinct([title for title, _ in columns], " ({})")
+    values = [cells for _, cells in columns]
+    return names, [
+        {name: cells[row] for name, cells in zip(names, values, strict=True)}
+        for row in range(n_rows)
+    ]
+
+
+def _distinct(names: Sequence[str], form: str) -> list[str]:
+    """The names, numbered from 2 where one was there before; contenders may be called anything."""
+    told: list[str] = []
+    for name in names:
+        numbered = (name + form.format(number) for number in count(2))
+        told.append(name if name not in told else next(n for n in numbered if n not in told))
+    return told

@@ -1,0 +1,102 @@
+"""The tables of a report as files: every number with its interval, and nothing that acts."""
+
+import csv
+import io
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.report.boards.board import Panel
+from unreel.report.boards.downloads import name_tables, table_csv, table_latex
+from unreel.report.boards.tables import (
+    Cell,
+    Column,
+    Line,
+    Notes,
+    Table,
+    exact_cell,
+    measured_cell,
+)
+
+NOTES = Notes()
+HALF = Estimate(value=50.04, low=-2.5, high=97.51, n=4)
+LINES = (
+    Line(
+        cells=(
+            Cell(text="=HYPERLINK(1)", doubt="not ranked: why"),
+            measured_cell(HALF, NOTES),
+            exact_cell(12_345),
+        ),
+        kind="reviewer",
+    ),
+    Line(
+        cells=(
+            Cell(text=r"a_b & \input{x}", badge="floor"),
+            measured_cell(Unmeasured("no judge"), NOTES),
+            exact_cell(0),
+        ),
+        kind="floor",
+    ),
+)
+TABLE = Table(
+    caption="All of it, 100 %",
+    columns=(Column(title="Reviewer", numbers=False), Column(title="@Box"), Column(title="Asked")),
+    lines=LINES,
+    notes=NOTES.listed(),
+)
+
+
+def test_a_csv_has_each_number_in_a_column_of_its_own_and_the_reason_of_each_gap() -> None:
+    rows = list(csv.DictReader(io.StringIO(table_csv(TABLE))))
+    assert rows[0] == {
+        "Reviewer": "'=HYPERLINK(1)",
+        "Reviewer, note": "not ranked: why",
+        "'@Box": "50.04",
+        "'@Box, low": "-2.5",
+        "'@Box, high": "97.51",
+        "'@Box, n": "4",
+        "'@Box, not measured": "",
+        "Asked": "12345",
+        "Kind": "reviewer",
+    }
+    assert rows[1]["'@Box"] == ""
+    assert rows[1]["'@Box, not measured"] == "no judge"
+    assert rows[1]["Kind"] == "floor"
+
+
+def test_latex_has_the_intervals_and_says_in_its_caption_what_the_page_says_below() -> None:
+    shown = table_latex(TABLE)
+    assert r"'=HYPERLINK" not in shown
+    assert r"50.0 [-2.5, 97.5]" in shown
+    assert r"a\_b \& \textbackslash{}input\{x\} (floor) & (a) & 0 \\" in shown
+    assert r"\toprule" in shown
+    assert (
+        r"\caption{All of it, 100 \%. Intervals of fewer than 20 clips may be too narrow. "
+        r"(a) not measured: no judge.}" in shown
+    )
+
+
+def test_columns_of_contenders_with_one_name_stay_apart() -> None:
+    names = ("Reviewer", "Reviewer", "Reviewer (2)")
+    table = Table(
+        caption="",
+        columns=tuple(Column(title=name) for name in names),
+        lines=(Line(cells=tuple(exact_cell(i) for i in range(3))),),
+    )
+    assert table_csv(table) == "Reviewer,Reviewer (2),Reviewer (2) (2)\r\n0,1,2\r\n"
+
+
+def test_every_table_of_a_panel_has_files_of_its_own() -> None:
+    panel = Panel(
+        id="board-0-x", heading="X", lead="", tables=(TABLE, TABLE), extras=(("more", TABLE),)
+    )
+    named = name_tables(panel)
+    assert [table.file for table in named.all_tables] == [
+        "tables/board-0-x",
+        "tables/board-0-x-2",
+        "tables/board-0-x-3",
+    ]
+    assert named.extras[0][0] == "more"
