@@ -174,7 +174,7 @@ def _weights(entrant: Entrant, figure: Figure) -> Mapping[str, float]:
 def _cluster(item: Item) -> str:
     """The scene; where nobody names one, the clip, of a pair the real one, which other pairs may show."""
     if item.rows[0].source:
-        return item.rows[0].cluster
+        return item.rows[0].cluster.scene
     entries = [subject.entry for subject in item.subjects]
     return next((e.name for e in entries if e.label is Label.REAL), entries[0].name)
 
