@@ -13,7 +13,7 @@ from unreel.benchmarks.realism import read_realism
 from unreel.benchmarks.scoring import build_rows
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Real
-from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
@@ -204,5 +204,5 @@ def test_an_unknown_space_or_protocol_is_the_callers_mistake(tmp_path: Path) -> 
             ),
             protocol("trace"),
         )
-    with pytest.raises(UnknownNameError, match="preference"):
+    with pytest.raises(InvalidValueError, match=r"preference is asked about a pair. Join"):
         build_rows(joined, protocol("preference"))

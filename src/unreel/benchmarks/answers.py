@@ -7,18 +7,21 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.pairing import PairedEntries, find_pairs, pair_name
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import Subject
 
 NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
+PAIR_COLUMNS: Final = ("first", "second")
 Outcome = Reply | Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One answer of the file: the name of its clip, and what came back."""
+    """One answer of the file: the name of its clip or pair, and what came back."""
 
     name: str
     outcome: Outcome
@@ -26,10 +29,10 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Entries with their answers, and all that did not fit together."""
+    """Entries, or pairs of them, with their answers, and all that did not fit together."""
 
-    pairs: tuple[tuple[Entry, Outcome | None], ...]
-    """Every entry in its order; None where the file has no answer: it was not asked."""
+    pairs: tuple[tuple[Entry | PairedEntries, Outcome | None], ...]
+    """Each in the benchmark's order; None where the file has no answer: it was not asked."""
     unknown: tuple[str, ...]
     """Names that the file answers and the benchmark does not have."""
     rejected: tuple[Rejected, ...]
@@ -37,7 +40,7 @@ class Joined:
 
     @property
     def n_not_asked(self) -> int:
-        """Entries without an answer."""
+        """Entries or pairs without an answer."""
         return sum(outcome is None for _, outcome in self.pairs)
 
     def in_split(self, split: str | None) -> "Joined":
@@ -58,8 +61,9 @@ class Joined:
 def read_answers(path: Path) -> Iterator[Given | Rejected]:
     """The answers of `path`, a JSONL, CSV or Parquet file, in order.
 
-    Each row names its clip under `name`, `clip`, `video`, `video_id` or `file` and holds the raw
-    answer under `text`, or under `failure` why there is none: a failure reason, or any words.
+    Each row names its clip under `name`, `clip`, `video`, `video_id` or `file`, or a pair in the order
+    shown as `FIRST | SECOND` there or under `first` and `second`. It holds the raw answer under `text`,
+    or under `failure` why there is none: a failure reason, or any words.
     """
     for number, row in enumerate(read_table(path), start=1):
         if isinstance(row, Rejected):
@@ -71,11 +75,16 @@ def read_answers(path: Path) -> Iterator[Given | Rejected]:
             yield Rejected(f"row {number}", str(error))
 
 
-def join_answers(rows: Iterable[Row], source: Path | Mapping[str, str | Failure]) -> Joined:
+def join_answers(
+    rows: Iterable[Row], source: Path | Mapping[str, str | Failure], subject: Subject = "clip"
+) -> Joined:
     """The entries of `rows` with the answers of a file, or those given, matched by name or location.
 
+    Answers about pairs are matched with two entries each, in the order that they name.
+
     Raises:
-        UnreadableSourceError: the file answers one clip twice, or no row of it could be read.
+        UnreadableSourceError: the file answers one clip twice, no row of it could be read, or pairs
+            are asked for and it names none.
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
@@ -83,6 +92,13 @@ def join_answers(rows: Iterable[Row], source: Path | Mapping[str, str | Failure]
     else:
         path = Path("answers")
         answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
+    match = _match_pairs if subject == "pair" else _match_clips
+    return match(rows, answers, path=path, rejected=rejected)
+
+
+def _match_clips(
+    rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
+) -> Joined:
     pairs: list[tuple[Entry, Outcome | None]] = []
     used: set[str] = set()
     for row in rows:
@@ -97,6 +113,29 @@ def join_answers(rows: Iterable[Row], source: Path | Mapping[str, str | Failure]
         pairs.append((row, answers[keys[0]] if keys else None))
     unknown = tuple(name for name in answers if name not in used)
     return Joined(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
+
+
+def _match_pairs(
+    rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
+) -> Joined:
+    entries: list[Entry] = []
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+        else:
+            entries.append(row)
+    found = find_pairs(entries, answers)
+    if answers and len(found.unknown) == len(answers):
+        problem = f"no row names two clips of the benchmark, the first names {found.unknown[0]!r}"
+        remedy = (
+            "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second"
+        )
+        raise UnreadableSourceError(str(path), problem, remedy)
+    return Joined(
+        pairs=tuple((pair, None if name is None else answers[name]) for pair, name in found.pairs),
+        unknown=found.unknown,
+        rejected=(*rejected, *found.rejected),
+    )
 
 
 def _read_file(path: Path, rejected: list[Rejected]) -> dict[str, Outcome]:
@@ -117,10 +156,7 @@ def _read_file(path: Path, rejected: list[Rejected]) -> dict[str, Outcome]:
 
 
 def _given(row: Cells) -> Given:
-    column = next((column for column in NAME_COLUMNS if column in row), None)
-    name = cells.text(row[column], column) if column else ""
-    if not name:
-        cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
+    name = _name(row)
     failure = cells.text(row.get("failure"), "failure")
     answer = row.get("text")
     if failure and not cells.is_blank(answer):
@@ -132,6 +168,20 @@ def _given(row: Cells) -> Given:
         return Given(name, Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text"))
     cells.text(answer, "text")
     return Given(name, Reply(text=str(answer)))
+
+
+def _name(row: Cells) -> str:
+    if all(column in row for column in PAIR_COLUMNS):
+        return pair_name(*(_named(row, column) for column in PAIR_COLUMNS))
+    column = next((column for column in NAME_COLUMNS if column in row), None)
+    return _named(row, column)
+
+
+def _named(row: Cells, column: str | None) -> str:
+    name = cells.text(row[column], column) if column else ""
+    if not name:
+        cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
+    return name
 
 
 def _failure(words: str) -> Failure:

@@ -1,13 +1,19 @@
-"""From the groups of a benchmark to pairs of a real clip and a generated one."""
+"""From the groups of a benchmark to pairs of a real clip and a generated one, and from names to pairs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest_id
 from unreel.core.judgement import Label, Pair
 from unreel.core.verdict import Position
 from unreel.protocols.preference.order import balance_order
+
+BETWEEN: Final = " | "
+"""Stands between the names of two clips, in the order shown, where one name stands for a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +24,31 @@ class PairedEntries:
     second: Entry
     pair: Pair
     real: Position
+
+    @property
+    def shown(self) -> tuple[Entry, Entry]:
+        """Both in their order."""
+        return self.first, self.second
+
+    @property
+    def name(self) -> str:
+        """Both names in the order shown."""
+        return pair_name(self.first.name, self.second.name)
+
+    @property
+    def split(self) -> str:
+        """The split of both; "" where they differ."""
+        return self.first.split if self.first.split == self.second.split else ""
+
+    @property
+    def group(self) -> str:
+        """The scene that both show; "" where nobody says."""
+        return self.first.group or self.second.group
+
+
+def pair_name(*names: str) -> str:
+    """What a pair is called by the names of its clips, in the order shown."""
+    return BETWEEN.join(names)
 
 
 def pair_entries(
@@ -64,3 +95,76 @@ def _couples(
             yield real[entry.group], clip
         else:
             yield Rejected(entry.name, f"group {entry.group!r} has no real clip to pair with")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPairs:
+    """Pairs of a benchmark and the names under which they were asked for."""
+
+    pairs: tuple[tuple[PairedEntries, str | None], ...]
+    """In the order of the benchmark, one for each order asked for; None where a pair was not."""
+    unknown: tuple[str, ...]
+    """Names that name no two clips of the benchmark."""
+    rejected: tuple[Rejected, ...]
+    """Two clips that are no pair, and clips that nothing pairs with."""
+
+
+def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
+    """The pairs that `names` ask for, and those of one group that none of them does."""
+    asked: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
+    unknown: list[str] = []
+    rejected: list[Rejected] = []
+    by_name = {entry.location: entry for entry in entries} | {e.name: e for e in entries}
+    for name in names:
+        try:
+            paired = _named_pair(name, by_name)
+        except InvalidValueError as error:
+            rejected.append(Rejected(name, str(error)))
+            continue
+        if paired is None:
+            unknown.append(name)
+        elif (key := (paired.first.name, paired.second.name)) in asked:
+            why = f"answered as {asked[key][1]!r} too. Keep one answer for each order shown"
+            rejected.append(Rejected(name, why))
+        else:
+            asked[key] = (paired, name)
+    seen = {name for key in asked for name in key}
+    ids = {digest_id("entry", entry.name): entry for entry in entries}
+    pairs: list[tuple[PairedEntries, str | None]] = []
+    for couple in _couples(((entry, clip) for clip, entry in ids.items()), {}):
+        if isinstance(couple, Rejected):
+            rejected.extend([] if couple.name in seen else [couple])
+            continue
+        real, generated = (ids[clip] for clip in couple)
+        orders = ((real.name, generated.name), (generated.name, real.name))
+        found = [asked.pop(order) for order in orders if order in asked]
+        pairs.extend(found or [(_paired(real, generated), None)])
+    pairs.extend(asked.values())
+    return NamedPairs(pairs=tuple(pairs), unknown=tuple(unknown), rejected=tuple(rejected))
+
+
+def _named_pair(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
+    """The pair that `name` names, wherever its one mark between two known names stands."""
+    parts = name.split(BETWEEN)
+    cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]
+    found = [
+        (by_name[first], by_name[second])
+        for first, second in cuts
+        if first in by_name and second in by_name
+    ]
+    if len(found) > 1:
+        msg = f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
+        raise InvalidValueError(msg)
+    return _paired(*found[0]) if found else None
+
+
+def _paired(first: Entry, second: Entry) -> PairedEntries:
+    if first.label is second.label:
+        msg = f"both clips are {first.label}. Pair a real clip with a generated one"
+        raise InvalidValueError(msg)
+    if first.group and second.group and first.group != second.group:
+        msg = f"its clips show {first.group!r} and {second.group!r}. Pair clips of one group"
+        raise InvalidValueError(msg)
+    pair = Pair(*(digest_id("entry", entry.name) for entry in (first, second)))
+    real = Position.FIRST if first.label is Label.REAL else Position.SECOND
+    return PairedEntries(first=first, second=second, pair=pair, real=real)

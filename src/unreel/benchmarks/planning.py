@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.pairing import pair_entries
+from unreel.benchmarks.pairing import pair_entries, pair_name
 from unreel.core.clip import ClipId, Origin
 from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
@@ -154,7 +154,7 @@ def _ask(
 ) -> Planned[C]:
     subject = subject_of(*(clip.id for clip in clips))
     return Planned(
-        name=" | ".join(entry.name for entry in entries),
+        name=pair_name(*(entry.name for entry in entries)),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),
         clips=clips,
         truths=truths,

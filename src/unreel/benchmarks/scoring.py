@@ -7,10 +7,11 @@ from typing import Any, Final
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.clip import creator_of
-from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.protocols.protocol import Mode, Protocol, Row, protocol_names
+from unreel.core.judgement import subject_of
+from unreel.protocols.protocol import Mode, Protocol, Row
 from unreel.protocols.reading import read_text
 from unreel.protocols.space import declare_space
 
@@ -19,11 +20,11 @@ PIXEL: Final = "pixel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorable:
-    """Rows to score, and the entries that have no place among them."""
+    """Rows to score, and the entries or pairs that have no place among them."""
 
     rows: tuple[Row[Any, Any], ...]
     not_asked: tuple[str, ...]
-    """Names of entries without an answer."""
+    """Names of entries or pairs without an answer."""
     without_truth: tuple[Rejected, ...]
     """Entries that lack what the instrument compares with."""
 
@@ -42,11 +43,8 @@ def build_rows(
     `unit`, `permille` or `model-input WxH`; `trace` needs it.
 
     Raises:
-        UnknownNameError: The instrument does not judge single clips.
+        InvalidValueError: The answers were not joined as what the instrument asks about.
     """
-    if protocol.subject != "clip":
-        kind, names = "protocol of single clips", sorted(protocol_names("clip"))
-        raise UnknownNameError(kind, protocol.instrument.protocol, names)
     if space is not None:
         declare_space(
             space, width=1, height=1
@@ -54,26 +52,32 @@ def build_rows(
     rows: list[Row[Any, Any]] = []
     not_asked: list[str] = []
     without_truth: list[Rejected] = []
-    for entry, outcome in joined.pairs:
+    for asked, outcome in joined.pairs:
         if outcome is None:
-            not_asked.append(entry.name)
+            not_asked.append(asked.name)
             continue
+        shown = (asked,) if isinstance(asked, Entry) else asked.shown
+        if len(shown) != protocol.n_clips:
+            name, about = protocol.instrument.protocol, protocol.subject
+            msg = f"{name} is asked about a {about}. Join the answers with subject={about!r}"
+            raise InvalidValueError(msg)
         try:
-            known = protocol.truths.of([entry], duration_us=entry.facts.duration_us)
-            size = _size(space, entry)
+            known = protocol.truths.of(shown, duration_us=shown[0].facts.duration_us)
+            size = _size(space, shown[0])
         except InvalidValueError as error:
-            without_truth.append(Rejected(entry.name, str(error)))
+            without_truth.append(Rejected(asked.name, str(error)))
             continue
         read = partial(read_text, prompt=prompt, mode=mode, box_space=space, size=size)
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
-        subject = digest_id("entry", entry.name)  # the file itself need not be here
+        # The files themselves need not be here.
+        subject = subject_of(*(digest_id("entry", entry.name) for entry in shown))
         rows.extend(
             Row(
                 subject=subject,
                 truth=truth,
                 outcome=said,
-                source=entry.group,
-                creator=creator_of(entry.origin),
+                source=asked.group,
+                creator=creator_of(*(entry.origin for entry in shown)),
             )
             for truth in known
         )

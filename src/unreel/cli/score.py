@@ -18,7 +18,7 @@ from unreel.cli.scorecard import print_metrics, say_counts
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, Subject, protocol
 
 SHOWN: Final = 5
 
@@ -57,7 +57,7 @@ class ScoredAnswers:
 @click.option(
     "--protocol",
     "instrument",
-    type=InstrumentName("clip"),
+    type=InstrumentName(),
     help="The instrument that the answers were asked with.",
 )
 @click.option("--prompt", default="paper", show_default=True, help="The prompt variant asked.")
@@ -121,13 +121,13 @@ def score(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
-    joined = join_answers(opened, Path(answers)).in_split(split)
+    joined = join_answers(opened, Path(answers), chosen.subject).in_split(split)
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
     scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
     if as_json:
         print_json(scored)
     else:
-        _print(scored)
+        _print(scored, chosen.subject)
     sys.exit(0 if scored.is_complete else 1)
 
 
@@ -141,12 +141,12 @@ def _scored(card: Scorecard, joined: Joined, scorable: Scorable) -> ScoredAnswer
     )
 
 
-def _print(scored: ScoredAnswers) -> None:
+def _print(scored: ScoredAnswers, subject: Subject) -> None:
     card = scored.scorecard
     say_counts(card)
     left_over: dict[str, tuple[object, ...]] = {
-        "clips without an answer": scored.not_asked,
-        "answers about clips that the benchmark does not have": scored.unknown,
+        f"{subject}s without an answer": scored.not_asked,
+        f"answers about {subject}s that the benchmark does not have": scored.unknown,
         "rows that cannot be used": scored.rejected,
         "clips that lack the truth to compare with": scored.without_truth,
     }

@@ -10,7 +10,7 @@ from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import Mode, Subject
 from unreel.protocols.protocol import protocol as find_protocol
 from unreel.verbs.models import require_parser
 
@@ -32,9 +32,10 @@ def score(  # noqa: PLR0913  what `unreel score` takes
 
     Args:
         answers: a JSONL, CSV or Parquet file with `name` and `text` or `failure`, or the texts by
-            the names of the clips.
+            the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
         benchmark: folder or table of clips with their truth, or what `open_benchmark` gave.
-        protocol: the instrument that the answers were asked with: `trace`, `realism` or `reality`.
+        protocol: the instrument that the answers were asked with: `trace`, `realism`, `reality` or
+            `preference`.
         prompt: the prompt variant that was asked.
         parser: read the form that was asked for, or (`lenient`) also its usual variations.
         box_space: what boxes count in, for example `pixel`; `trace` needs it.
@@ -52,22 +53,24 @@ def score(  # noqa: PLR0913  what `unreel score` takes
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
     opened = benchmark if isinstance(benchmark, Benchmark) else open_benchmark(Path(benchmark))
-    joined = _join(opened, answers).in_split(split)
+    joined = _join(opened, answers, instrument.subject).in_split(split)
     scorable = build_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
-    _tell_missing(joined, scorable)
+    _tell_missing(joined, scorable, instrument.subject)
     return instrument.score(scorable.rows, seed=seed)
 
 
-def _join(benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure]) -> Joined:
+def _join(
+    benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure], subject: Subject
+) -> Joined:
     if isinstance(answers, Mapping):
-        source, joined = "answers", join_answers(benchmark, answers)
+        source, joined = "answers", join_answers(benchmark, answers, subject)
     elif Path(answers).is_dir():
         remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
         raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
     else:
-        source, joined = str(answers), join_answers(benchmark, Path(answers))
+        source, joined = str(answers), join_answers(benchmark, Path(answers), subject)
     if joined.unknown:
         first, n = joined.unknown[0], len(joined.unknown)
         problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
@@ -75,10 +78,10 @@ def _join(benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure
     return joined
 
 
-def _tell_missing(joined: Joined, scorable: Scorable) -> None:
+def _tell_missing(joined: Joined, scorable: Scorable, subject: Subject) -> None:
     unusable = (*joined.rejected, *scorable.without_truth)
     told = [
-        f"{len(scorable.not_asked)} of {len(joined.pairs)} clips have no answer"
+        f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"
         if scorable.not_asked
         else "",
         f"{len(unusable)} rows cannot be used, the first is {unusable[0]}" if unusable else "",
