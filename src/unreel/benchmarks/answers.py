@@ -1,6 +1,6 @@
 """Answers from a file, joined with the entries they are about."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,8 @@ from unreel.protocols.protocol import Subject
 
 NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
 PAIR_COLUMNS: Final = ("first", "second")
+VOTER: Final = "voter"
+"""The column that says who judged: a row is a vote then, and a clip may have several."""
 Outcome = Reply | Failure
 
 
@@ -51,11 +53,20 @@ class Joined:
         """
         if split is None:
             return self
+        require_split({asked.split for asked, _ in self.pairs}, split)
         pairs = tuple(pair for pair in self.pairs if pair[0].split == split)
-        if not pairs:
-            kind = "split"
-            raise UnknownNameError(kind, split, sorted({entry.split for entry, _ in self.pairs}))
         return replace(self, pairs=pairs)
+
+
+def require_split(known: Collection[str], split: str) -> None:
+    """Refuse a split that no entry is in.
+
+    Raises:
+        UnknownNameError: It is none of the `known` ones.
+    """
+    if split not in known:
+        kind = "split"
+        raise UnknownNameError(kind, split, sorted(known))
 
 
 def read_answers(path: Path) -> Iterator[Given | Rejected]:
@@ -173,8 +184,16 @@ def _given(row: Cells) -> Given:
 def _name(row: Cells) -> str:
     if all(column in row for column in PAIR_COLUMNS):
         return pair_name(*(_named(row, column) for column in PAIR_COLUMNS))
-    column = next((column for column in NAME_COLUMNS if column in row), None)
-    return _named(row, column)
+    return clip_name(row)
+
+
+def clip_name(row: Cells) -> str:
+    """The name of the clip that `row` is about.
+
+    Raises:
+        InvalidValueError: It names none.
+    """
+    return _named(row, next((column for column in NAME_COLUMNS if column in row), None))
 
 
 def _named(row: Cells, column: str | None) -> str:

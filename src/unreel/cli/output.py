@@ -7,12 +7,15 @@ are the only ones that print, and every text passes `core.plain` here; one line 
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import click
 
 from unreel.core.plain import plain
+from unreel.core.sheet import csv_text, latex_text
 
+Form = Literal["text", "csv", "latex"]
+"""How a table is printed: for a terminal, a spreadsheet or a paper."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PIPE_WIDTH: Final = 10_000
@@ -23,6 +26,18 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(
         command
     )
+
+
+def form_option(command: F) -> F:
+    """Add `--format` to a command that prints tables."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(get_args(Form)),
+        default="text",
+        show_default=True,
+        help="How tables are printed, where --json is not given.",
+    )(command)
 
 
 def trusted_option(command: F) -> F:
@@ -53,9 +68,25 @@ def _escape(line: str) -> str:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, title: str | None = None
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, object]],
+    *,
+    title: str | None = None,
+    form: Form = "text",
 ) -> None:
-    """Print `rows` for a person; a narrow terminal folds cells, a pipe never cuts them."""
+    """Print `rows`; for a person, a narrow terminal folds cells, and a pipe never cuts them."""
+    match form:
+        case "csv":
+            click.echo(csv_text(columns, rows), file=sys.stdout, nl=False)
+        case "latex":
+            click.echo(latex_text(columns, rows, caption=title or ""), file=sys.stdout, nl=False)
+        case "text":
+            _print_text(columns, rows, title=title)
+
+
+def _print_text(
+    columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, title: str | None
+) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text

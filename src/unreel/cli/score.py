@@ -3,24 +3,22 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import click
 
-from unreel.benchmarks.answers import Joined, join_answers
+from unreel.benchmarks.answers import VOTER, Joined, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.benchmarks.tables import columns_of
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import json_option, print_json, say
-from unreel.cli.scorecard import print_metrics, say_counts
+from unreel.cli.output import Form, form_option, json_option, print_json
+from unreel.cli.scorecard import print_metrics, say_counts, say_left_over
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
-from unreel.protocols.protocol import Mode, Subject, protocol
-
-SHOWN: Final = 5
+from unreel.protocols.protocol import VOTED, Mode, Subject, protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +80,7 @@ class ScoredAnswers:
     help="Score a run's explanations with this model; a second one tells how far judges agree.",
 )
 @click.option("--sts", is_flag=True, help="Compare a run's reasons by sentence embeddings.")
+@form_option
 @json_option
 def score(  # noqa: PLR0913  one parameter for each option
     *,
@@ -97,18 +96,20 @@ def score(  # noqa: PLR0913  one parameter for each option
     seed: int,
     judges: tuple[str, ...],
     sts: bool,
+    form: Form,
     as_json: bool,
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
     A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts. A file
-    is JSONL, CSV or Parquet with `name` and `text` or `failure`; it needs --benchmark and --protocol.
+    is JSONL, CSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and `label`
+    for people's votes; it needs --benchmark and --protocol.
     No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
     matched.
     """
     if "://" in answers or Path(answers).is_dir():
         score_kept = Lazy("unreel.cli.score_run:score_kept", extra="eval").load()
-        sys.exit(score_kept(answers, parser, judges=judges, sts=sts, as_json=as_json))
+        sys.exit(score_kept(answers, parser, judges=judges, sts=sts, form=form, as_json=as_json))
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
     if benchmark is None or instrument is None:
@@ -121,13 +122,20 @@ def score(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
+    if VOTER in columns_of(Path(answers)):
+        if instrument != VOTED:
+            option, problem = "--protocol", "votes say real or generated"
+            raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
+        score_voters = Lazy("unreel.cli.score_votes:score_voters").load()
+        ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
+        sys.exit(score_voters(Path(answers), opened, **ways))
     joined = join_answers(opened, Path(answers), chosen.subject).in_split(split)
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
     scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
     if as_json:
         print_json(scored)
     else:
-        _print(scored, chosen.subject)
+        _print(scored, chosen.subject, form)
     sys.exit(0 if scored.is_complete else 1)
 
 
@@ -141,17 +149,14 @@ def _scored(card: Scorecard, joined: Joined, scorable: Scorable) -> ScoredAnswer
     )
 
 
-def _print(scored: ScoredAnswers, subject: Subject) -> None:
-    card = scored.scorecard
-    say_counts(card)
-    left_over: dict[str, tuple[object, ...]] = {
-        f"{subject}s without an answer": scored.not_asked,
-        f"answers about {subject}s that the benchmark does not have": scored.unknown,
-        "rows that cannot be used": scored.rejected,
-        "clips that lack the truth to compare with": scored.without_truth,
-    }
-    for what, items in left_over.items():
-        if items:
-            shown = "; ".join(str(item) for item in items[:SHOWN])
-            say(f"  {len(items)} {what}: {shown}{' ...' if len(items) > SHOWN else ''}")
-    print_metrics(card)
+def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
+    say_counts(scored.scorecard)
+    say_left_over(
+        {
+            f"{subject}s without an answer": scored.not_asked,
+            f"answers about {subject}s that the benchmark does not have": scored.unknown,
+            "rows that cannot be used": scored.rejected,
+            "clips that lack the truth to compare with": scored.without_truth,
+        }
+    )
+    print_metrics(scored.scorecard, form)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unreel.cli.contacts import tell_contacts
-from unreel.cli.output import print_json, say
+from unreel.cli.output import Form, print_json, say
 from unreel.cli.scorecard import print_scores, score_rows
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
@@ -17,7 +17,13 @@ from unreel.protocols.protocol import Mode
 
 
 def score_kept(
-    named: str, parser: Mode | None, *, judges: Sequence[str], sts: bool, as_json: bool
+    named: str,
+    parser: Mode | None,
+    *,
+    judges: Sequence[str],
+    sts: bool,
+    form: Form,
+    as_json: bool,
 ) -> int:
     """Print the scorecards of the run in the folder or prefix `named`; the status of the command."""
     settings = read_settings()
@@ -43,7 +49,7 @@ def score_kept(
     if as_json:
         print_json({"run": named, "scores": score_rows(scores), **told})
     else:
-        print_scores(scores)
+        print_scores(scores, form)
         for what, value in told.items():
             say(f"{what}: {value}")
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)

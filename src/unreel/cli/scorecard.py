@@ -1,23 +1,40 @@
 """How a scorecard is printed for a person."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from unreel.cli.output import print_table, say
-from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
+from unreel.cli.output import Form, print_table, say
+from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
 
 if TYPE_CHECKING:
     from unreel.evaluate.scoring import ConditionScore
 
+_SHOWN: Final = 5
+_RECORD: Final = (
+    "metric",
+    "creator",
+    "value",
+    "low",
+    "high",
+    "n",
+    "parsed",
+    "asked",
+    "why",
+)
+"""Columns of a table with a line for each figure; `why` says why one was not measured."""
 
-def print_scores(scores: "Iterable[ConditionScore]") -> None:
-    """Print the scorecard of each condition of a run."""
+
+def print_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:
+    """Print the scorecard of each condition of a run; in one table, unless for a person."""
     for score in scores:
         say(f"condition: {score.condition}")
         if score.n_not_asked:
             say(f"  {score.n_not_asked} questions were not put yet")
         say_counts(score.scorecard)
-        print_metrics(score.scorecard)
+        if form == "text":
+            print_metrics(score.scorecard)
+    if form != "text":
+        print_cards("condition", {str(s.condition): s.scorecard for s in scores}, form)
 
 
 def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
@@ -40,8 +57,27 @@ def say_counts(card: Scorecard) -> None:
             say(f"  {what}: {n} {reason}")
 
 
-def print_metrics(card: Scorecard) -> None:
-    """Print every figure with its interval, count and coverage; creators get a table of their own."""
+def say_left_over(found: Mapping[str, Sequence[object]]) -> None:
+    """Tell what did not fit together: how much of it, and the first of each."""
+    for what, items in found.items():
+        if items:
+            shown = "; ".join(str(item) for item in items[:_SHOWN])
+            say(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
+
+
+def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
+    """Print every figure of `cards` as one table, a line each; `what` is what their names are."""
+    rows = [
+        {what: name, **_record(metric)} for name, card in cards.items() for metric in card.metrics
+    ]
+    print_table((what, *_RECORD), rows, form=form)
+
+
+def print_metrics(card: Scorecard, form: Form = "text") -> None:
+    """Print every figure with its interval, count and coverage; for a person, creators by themselves."""
+    if form != "text":
+        print_table(_RECORD, [*map(_record, card.metrics)], form=form)
+        return
     groups = _by_group(card.metrics)
     headline = groups.pop("", {})
     print_table(
@@ -61,6 +97,18 @@ def _by_group(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
     return groups
 
 
+def _record(metric: Metric) -> dict[str, object]:
+    name, _, group = metric.name.partition(": ")
+    value, coverage = metric.value, metric.coverage
+    line: dict[str, object] = dict.fromkeys(_RECORD, "")
+    line |= {"metric": name, "creator": group}
+    line |= {"parsed": coverage.parsed, "asked": coverage.asked}
+    if isinstance(value, Unmeasured):
+        return {**line, "why": value.why}
+    figures = {"value": value.value, "low": value.low, "high": value.high}
+    return {**line, **{key: f"{number:.2f}" for key, number in figures.items()}, "n": value.n}
+
+
 def _line(metric: Metric) -> dict[str, object]:
     value, coverage = metric.value, metric.coverage
     line = {"metric": metric.name, "parsed": f"{coverage.parsed}/{coverage.asked}"}
@@ -70,13 +118,15 @@ def _line(metric: Metric) -> dict[str, object]:
     return {**line, "value": f"{value.value:.2f}", "95 % interval": interval, "n": value.n}
 
 
+def figure(value: Measured) -> str:
+    """A figure with its interval and count in one cell; empty where it was not measured."""
+    if isinstance(value, Unmeasured):
+        return ""
+    return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
+
+
 def _group_line(
     group: str, metrics: Mapping[str, Metric], names: Sequence[str]
 ) -> dict[str, object]:
-    values = {name: metrics[name].value for name in names if name in metrics}
-    shown = {
-        name: f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
-        for name, value in values.items()
-        if isinstance(value, Estimate)
-    }
-    return {"creator": group, **dict.fromkeys(names, ""), **shown}
+    shown = {name: figure(metrics[name].value) if name in metrics else "" for name in names}
+    return {"creator": group, **shown}

@@ -153,6 +153,8 @@ REVIEWED: Final = ("trace", "realism")
 """What a review asks when nobody says what to ask."""
 TASKED: Final = "reality"
 """What a task of inspect_ai asks when nobody says what to ask."""
+VOTED: Final = "reality"
+"""What people's votes answer."""
 
 
 def protocol(name: str) -> Protocol[Any, Any]:

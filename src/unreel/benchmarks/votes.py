@@ -1,0 +1,179 @@
+"""People's votes from a file against the truth: each voter, all votes, and the majority of each clip."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, clip_name, require_split
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import Row as Record
+from unreel.benchmarks.records import LABELS
+from unreel.benchmarks.tables import Cells, read_table
+from unreel.core.clip import Origin
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.estimate import Measured, Scorecard
+from unreel.core.identity import digest_id
+from unreel.core.judgement import Label, Vote
+from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
+from unreel.protocols.protocol import Row
+from unreel.protocols.reality import REALITY
+from unreel.stats.agreement import krippendorff_alpha
+
+_CODES: Final = {Label.REAL: 0.0, Label.GENERATED: 1.0}
+
+VoteRow = Row[Origin, RealityVerdict]
+Ballot = tuple[Entry, tuple[Vote, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedVotes:
+    """Clips with the votes about them, and all that did not fit together."""
+
+    ballots: tuple[Ballot, ...]
+    """Every entry in its order; no votes where nobody was asked about it."""
+    unknown: tuple[str, ...]
+    """Names that the votes are about and the benchmark does not have."""
+    rejected: tuple[Rejected, ...]
+    """Rows of the benchmark or of the votes that could not be read."""
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Names of clips that nobody voted on."""
+        return tuple(entry.name for entry, votes in self.ballots if not votes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteScores:
+    """What people's votes are worth, in the figures of `reality`."""
+
+    votes: Scorecard
+    """Every vote counts once."""
+    majority: Scorecard
+    """Every clip counts once, with what most of its voters say; a tie is an answer that cannot be read."""
+    voters: Mapping[str, Scorecard]
+    """Each person alone, by name."""
+    agreement: Measured
+    """Krippendorff's alpha, nominal: how far voters agree beyond chance."""
+
+
+def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) -> JoinedVotes:
+    """The entries of `rows`, those of one split or all, with the votes of the file `path`.
+
+    A vote names its clip as an answer does, its `voter`, and its `label`: real, or generated or fake.
+
+    Raises:
+        UnreadableSourceError: No row of it is a vote.
+        UnknownNameError: No entry is in that split.
+    """
+    rejected: list[Rejected] = []
+    entries: list[Entry] = []
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+        else:
+            entries.append(row)
+    if split is not None:
+        require_split({entry.split for entry in entries}, split)
+    names = {entry.location: entry.name for entry in entries} | {e.name: e.name for e in entries}
+    said: dict[str, dict[str, Vote]] = {}
+    unknown: dict[str, None] = {}
+    for name, vote in _read_votes(path, rejected):
+        if name not in names:
+            unknown[name] = None
+        elif vote.voter in said.setdefault(names[name], {}):
+            why = f"{vote.voter!r} votes a second time. Keep one vote of each person"
+            rejected.append(Rejected(name, why))
+        else:
+            said[names[name]][vote.voter] = vote
+    return JoinedVotes(
+        ballots=tuple(
+            (entry, tuple(said.get(entry.name, {}).values()))
+            for entry in entries
+            if split in {None, entry.split}
+        ),
+        unknown=tuple(unknown),
+        rejected=tuple(rejected),
+    )
+
+
+def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
+    """The figures of all votes, of the majorities and of each voter, and how far voters agree.
+
+    Intervals draw clips, those of one scene together, with all their votes.
+    """
+    asked = [(entry, votes) for entry, votes in ballots if votes]
+    by_voter: dict[str, list[VoteRow]] = {}
+    every: list[VoteRow] = []
+    for entry, votes in asked:
+        for vote in votes:
+            row = _row(entry, vote.label)
+            every.append(row)
+            by_voter.setdefault(vote.voter, []).append(row)
+    majority = [_row(entry, _majority(votes)) for entry, votes in asked]
+    return VoteScores(
+        votes=REALITY.score(every, seed=seed),
+        majority=REALITY.score(majority, seed=seed),
+        voters={name: REALITY.score(by_voter[name], seed=seed) for name in sorted(by_voter)},
+        agreement=_agreement([votes for _, votes in asked], seed=seed),
+    )
+
+
+def _row(entry: Entry, label: Label | Unparsed) -> VoteRow:
+    return Row(
+        subject=digest_id("entry", entry.name),
+        truth=entry.origin,
+        outcome=RealityVerdict(label=label),
+        source=entry.group,
+    )
+
+
+def _majority(votes: Sequence[Vote]) -> Label | Unparsed:
+    (most, n), *others = Counter(vote.label for vote in votes).most_common()
+    if others and others[0][1] == n:
+        return Unparsed(UnparsedReason.AMBIGUOUS, f"{n} of {len(votes)} votes say {most.value}")
+    return most
+
+
+def _agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
+    """Alpha over clips; who said it does not matter, so that a line holds the n-th vote of each clip."""
+    ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
+    for clip, votes in enumerate(ballots):
+        ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]
+    return krippendorff_alpha(ratings, scale="nominal", seed=seed)
+
+
+def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vote]]:
+    """The votes of the file, each with the name of its clip."""
+    damaged: list[Rejected] = []
+    n_votes = 0
+    for number, row in enumerate(read_table(path), start=1):
+        if isinstance(row, Rejected):
+            damaged.append(row)
+            continue
+        try:
+            named = clip_name(row), _vote(row)
+        except InvalidValueError as error:
+            damaged.append(Rejected(f"row {number}", str(error)))
+            continue
+        n_votes += 1
+        yield named
+    if not n_votes:
+        problem = f"no readable votes, first {damaged[0]}" if damaged else "no votes"
+        remedy = f"Write the columns voter, label and one of {', '.join(NAME_COLUMNS)}"
+        raise UnreadableSourceError(str(path), problem, remedy)
+    rejected.extend(damaged)
+
+
+def _vote(row: Cells) -> Vote:
+    voter = cells.text(row.get(VOTER), VOTER)
+    if not voter:
+        cells.refuse(VOTER, voter, "Write who voted")
+    label = cells.text(row.get("label"), "label").lower()
+    if label not in LABELS:
+        cells.refuse("label", label, "Write real, generated or fake")
+    return Vote(voter, LABELS[label])
