@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.core.clip import creator_of
+from unreel.core.clip import creator_of, setting_of
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
@@ -71,13 +71,15 @@ def build_rows(
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         # The files themselves need not be here.
         subject = subject_of(*(digest_id("entry", entry.name) for entry in shown))
+        origins = [entry.origin for entry in shown]
         rows.extend(
             Row(
                 subject=subject,
                 truth=truth,
                 outcome=said,
                 source=asked.group,
-                creator=creator_of(*(entry.origin for entry in shown)),
+                creator=creator_of(*origins),
+                setting=setting_of(*origins),
             )
             for truth in known
         )

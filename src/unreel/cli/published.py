@@ -5,10 +5,11 @@ import sys
 import click
 
 from unreel.benchmarks.published.check import check as recalculate
-from unreel.benchmarks.published.tables import SOURCES
+from unreel.benchmarks.published.tables import SOURCES, PublishedTable
 from unreel.benchmarks.published.tables import show as read_table
 from unreel.benchmarks.published.verdicts import Check
-from unreel.cli.output import echo, json_option, print_json, print_table
+from unreel.cli.output import Form, echo, form_option, json_option, print_json, print_table
+from unreel.core.registry import Lazy
 
 
 @click.group()
@@ -35,21 +36,44 @@ def check(*, quiet: bool, as_json: bool) -> None:
 
 @published.command()
 @click.argument("table", required=False)
+@form_option
 @json_option
-def show(table: str | None, *, as_json: bool) -> None:
+def show(table: str | None, *, form: Form, as_json: bool) -> None:
     """Print TABLE as the paper prints it; without TABLE, list what there is."""
     if table is None:
         rows = [
             {"table": name, "paper": source.paper, "place": source.table}
             for name, source in SOURCES.items()
         ]
-        print_json(rows) if as_json else print_table(("table", "paper", "place"), rows)
+        print_json(rows) if as_json else print_table(("table", "paper", "place"), rows, form=form)
         return
     found = read_table(table)
+    _print_table(found, f"{found.source.paper}, {found.source.table}", form, as_json=as_json)
+
+
+@published.command()
+@click.argument("table")
+@click.argument("scores", nargs=-1, required=True)
+@form_option
+@json_option
+def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> None:
+    """Make TABLE as the paper lays it out from SCORES: NAME=FILE, what `unreel score --json` printed.
+
+    Can be made: reality_creators (table 3), reality_think (4), reality_preference (5) and
+    reality_human (16). NAME is the reviewer's; without it, it is the file's.
+    """
+    make_table = Lazy("unreel.benchmarks.published.making:make_table").load()
+    read_scored = Lazy("unreel.benchmarks.published.scored:read_scored").load()
+    made = make_table(table, [scored for named in scores for scored in read_scored(named)])
+    title = f"As {made.source.table} of {made.source.paper}"
+    _print_table(made, title, form, as_json=as_json)
+
+
+def _print_table(table: PublishedTable, title: str, form: Form, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(table)
     else:
-        print_table(found.columns, found.rows, title=f"{found.source.paper}, {found.source.table}")
+        print_table(table.columns, table.rows, title=title, form=form)
 
 
 def _as_row(check: Check) -> dict[str, object]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from unreel.benchmarks.answers import VOTER, Joined, join_answers
+from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
-from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.benchmarks.scoring import build_rows
 from unreel.benchmarks.tables import columns_of
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.instrument import InstrumentName
@@ -26,6 +26,8 @@ class ScoredAnswers:
     """The JSON document of `unreel score`."""
 
     scorecard: Scorecard
+    prompt: str
+    """The variant that was asked."""
     not_asked: tuple[str, ...]
     unknown: tuple[str, ...]
     rejected: tuple[Rejected, ...]
@@ -131,22 +133,19 @@ def score(  # noqa: PLR0913  one parameter for each option
         sys.exit(score_voters(Path(answers), opened, **ways))
     joined = join_answers(opened, Path(answers), chosen.subject).in_split(split)
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
-    scored = _scored(chosen.score(scorable.rows, seed=seed), joined, scorable)
-    if as_json:
-        print_json(scored)
-    else:
-        _print(scored, chosen.subject, form)
-    sys.exit(0 if scored.is_complete else 1)
-
-
-def _scored(card: Scorecard, joined: Joined, scorable: Scorable) -> ScoredAnswers:
-    return ScoredAnswers(
-        scorecard=card,
+    scored = ScoredAnswers(
+        scorecard=chosen.score(scorable.rows, seed=seed),
+        prompt=prompt,
         not_asked=scorable.not_asked,
         unknown=joined.unknown,
         rejected=joined.rejected,
         without_truth=scorable.without_truth,
     )
+    if as_json:
+        print_json(scored)
+    else:
+        _print(scored, chosen.subject, form)
+    sys.exit(0 if scored.is_complete else 1)
 
 
 def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:

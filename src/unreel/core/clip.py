@@ -40,6 +40,11 @@ def creator_of(*origins: Origin) -> str:
     return next((origin.creator for origin in origins if isinstance(origin, Generated)), "")
 
 
+def setting_of(*origins: Origin) -> str:
+    """In which setting the first generated one was made; "" when all are real, or nobody says."""
+    return next((origin.setting for origin in origins if isinstance(origin, Generated)), "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One video file: known by its bytes, kept where it is."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.benchmarks.planning import Unaskable
-from unreel.core.clip import ClipId, creator_of
+from unreel.core.clip import ClipId, creator_of, setting_of
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
@@ -54,6 +54,7 @@ def score_run(
                     outcome=outcome,
                     source=alike(planned.source),
                     creator=alike(creator_of(*planned.origins)),
+                    setting=alike(setting_of(*planned.origins)),
                 )
                 for truth in planned.truths
             )
@@ -78,6 +79,7 @@ def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
             outcome=planned.failure,
             source=planned.source,
             creator=creator_of(*planned.origins),
+            setting=setting_of(*planned.origins),
         )
 
 

@@ -74,6 +74,14 @@ class Row(Generic[T, V]):
     """The scene that the clip shows or was made from; "" where nobody says."""
     creator: str = ""
     """Who made the clip, or the generated one of a pair; "" for a real clip, or where nobody says."""
+    setting: str = ""
+    """In which setting it was made."""
+
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Who made it, and in which setting where one is known; nobody made a real clip."""
+        whole = (self.creator,) if self.creator else ()
+        return (*whole, f"{self.creator}/{self.setting}") if self.setting else whole
 
     @property
     def cluster(self) -> Cluster:

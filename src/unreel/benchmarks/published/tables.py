@@ -102,8 +102,13 @@ class Line:
     @property
     def base(self) -> str:
         """Name of the line without sound, of which a `+ audio` line is a variant."""
-        name, plus, addition = self.name.rpartition(" + ")
-        return name if plus and addition.lower() == "audio" else self.name
+        return base_of(self.name)
+
+
+def base_of(line: str) -> str:
+    """Name of the line without sound, of which a `+ audio` line is a variant; else the line's own."""
+    name, plus, addition = line.rpartition(" + ")
+    return name if plus and addition.lower() == "audio" else line
 
 
 def reviewer_lines() -> tuple[Line, ...]:

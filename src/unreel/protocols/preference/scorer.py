@@ -29,6 +29,7 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
       with an unreadable answer, or whose question failed, was not judged rightly.
     - `position-bias` is half of the difference of the two orders' accuracies: 0 when the order does not
       matter, 50 when the first clip is always called real, -50 when it is always the second.
+    - `pooled: X` is `pooled` over the pairs with a clip of creator X, `X/SETTING` over those of one setting.
 
     Pairs that share their source, or their real clip, are drawn together for every interval.
     """
@@ -46,6 +47,7 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
                 value=sum_percent([_pooled(rows)], clips=_clusters(rows), seed=seed),
                 coverage=Coverage(parsed=n_valid, asked=len(rows)),
             ),
+            *_by_maker(rows, seed=seed),
         ),
         failures=count_failures(rows),
         unparsed=count_unparsed(("real", verdict.real) for verdict in answers),
@@ -67,6 +69,17 @@ def _metrics(valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int) -
     for name, parts in figures.items():
         value = sum_percent(parts, clips=clips, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
+
+
+def _by_maker(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
+    for name in sorted({maker for row in rows for maker in row.makers}):
+        answered = [
+            row for row in rows if name in row.makers and not isinstance(row.outcome, Failure)
+        ]
+        valid = [row for row in answered if _chosen(row)]
+        value = sum_percent([_pooled(valid)], clips=_clusters(valid), seed=seed)
+        coverage = Coverage(parsed=len(valid), asked=len(answered))
+        yield Metric(name=f"pooled: {name}", value=value, coverage=coverage)
 
 
 def _pooled(rows: Sequence[PreferenceRow]) -> Part:
