@@ -125,3 +125,21 @@ def test_figures_come_as_latex(run, twins: Path, tmp_path: Path) -> None:
     )
     assert done.stdout.count(r"\begin{tabular}") == 1
     assert r"caught & Wan/T2V & 50.00 & " in done.stdout
+
+
+def test_a_paper_s_table_is_made_from_scores_in_every_form(
+    run, twins: Path, tmp_path: Path
+) -> None:
+    scored = run("score", votes(tmp_path), "--benchmark", twins, "--protocol", "reality", "--json")
+    (tmp_path / "people.json").write_text(scored.stdout, encoding="utf-8")
+    shown = run("published", "make", "reality_human", "people.json", "--format", "csv")
+    assert shown.stdout.splitlines()[1] == "Wan T2V,6,0,6,6,0,6,0.5000"
+    latex = run(
+        "published", "make", "reality_creators", "all of us=people.json", "--format", "latex"
+    )
+    assert "creator & setting & image & text & all of us & average & rank" in latex.stdout
+    refused = run("published", "make", "reality_humans", "people.json")
+    assert refused.returncode == 2
+    assert "Did you mean 'reality_human'" in refused.stderr
+    printed = run("published", "show", "reality_human", "--format", "csv")
+    assert printed.stdout.splitlines()[1] == "Veo3.1-Fast,40,7,33,10,8,2,0.8125"

@@ -40,11 +40,11 @@ def test_no_cell_of_a_csv_starts_a_formula(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", [-0.5, "-0.5", "+3", "-1e-05", -7])
 def test_a_negative_number_stays_a_number(cell: object) -> None:
-    assert csv_text(("x",), [{"x": cell}]) == f"x\r\n{cell}\r\n"
+    assert csv_text(("x",), [{"x": cell}]) == f"x\n{cell}\n"
 
 
 def test_a_line_end_in_a_cell_ends_no_row() -> None:
-    assert csv_text(("x",), [{"x": "a\r\nb"}]) == f"x\r\na{MARK}{MARK}b\r\n"
+    assert csv_text(("x",), [{"x": "a\r\nb"}]) == f"x\na{MARK}{MARK}b\n"
     assert f"a{MARK}{MARK}b" in latex_text(("x",), [{"x": "a\r\nb"}])
 
 
@@ -91,6 +91,6 @@ def test_dashes_and_angles_show_as_they_are_written() -> None:
 
 def test_columns_read_as_words_and_a_cell_that_a_row_lacks_is_an_error() -> None:
     assert "real total" in latex_text(("real_total",), [])
-    assert csv_text(("real_total",), []) == "real_total\r\n"
+    assert csv_text(("real_total",), []) == "real_total\n"
     with pytest.raises(KeyError):
         csv_text(("x",), [{}])

@@ -25,9 +25,9 @@ _LATEX: Final = str.maketrans(
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """The table as RFC 4180 has it; a cell that a spreadsheet would calculate starts with `'`."""
+    """The table with a line for each row; a cell that a spreadsheet would calculate starts with `'`."""
     sheet = io.StringIO()
-    writer = csv.writer(sheet)
+    writer = csv.writer(sheet, lineterminator="\n")
     writer.writerow([_inert(column) for column in columns])
     writer.writerows([_inert(row[column]) for column in columns] for row in rows)
     return sheet.getvalue()
