@@ -124,6 +124,35 @@ def test_more_votes_on_the_same_clips_do_not_make_clips() -> None:
     assert often.high - often.low > 0.9 * (once.high - once.low)
 
 
+def widths(n_voters: int) -> tuple[float, float]:
+    """Of the interval of half right votes: where people differ in skill, and where all are alike."""
+    made = [
+        Entry(name=f"g{n}", location=f"g{n}.mp4", origin=Generated("Wan")) for n in range(40)
+    ] + ENTRIES[:1]
+    differ = [[FAKE if v % 2 else REAL for v in range(n_voters)] for _ in made]
+    alike = [[FAKE if (v + n) % 2 else REAL for v in range(n_voters)] for n in range(len(made))]
+    found = []
+    for table in (differ, alike):
+        voted = [
+            (entry, tuple(Vote(f"v{v}", label) for v, label in enumerate(said)))
+            for entry, said in zip(made, table, strict=True)
+        ]
+        measured = estimate(score_votes(voted, seed=0).votes["fake-accuracy"])
+        assert measured.value == 50
+        found.append(measured.high - measured.low)
+    return found[0], found[1]
+
+
+def test_people_who_differ_make_the_figure_of_all_votes_less_sure() -> None:
+    differ, alike = widths(12)
+    assert differ > 3 * alike
+
+
+def test_too_few_people_tell_nothing_of_others() -> None:
+    differ, alike = widths(4)
+    assert differ == pytest.approx(alike, abs=1)
+
+
 def test_agreement_is_told_beyond_chance() -> None:
     assert estimate(ballots("rrrrgggg", "rrrrgggg").agreement).value == 1
     assert estimate(ballots("rrrrgggg", "ggggrrrr").agreement).value < 0

@@ -176,3 +176,12 @@ def test_a_setting_is_part_of_who_made_the_clip() -> None:
     assert found["pooled: Veo/text"].value == 100
     assert found["pooled"].value == pytest.approx(found["pooled: Veo"].value)
     assert "pooled: Veo/" not in found
+
+
+def test_a_draw_without_a_clip_of_the_only_creator_has_no_figure() -> None:
+    """It would be divided by no creator, and count as 0."""
+    few = [*rows("r", Real(), (Label.REAL, 4)), *rows("g", Generated("Veo"), (Label.GENERATED, 4))]
+    twice = [*few, *few]
+    measured = score(twice, seed=0)["balanced"]
+    assert isinstance(measured, Estimate)
+    assert (measured.value, measured.low > 40) == (100, True)

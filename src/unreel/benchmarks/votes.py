@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +104,8 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
 def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     """The figures of all votes, of the majorities and of each voter, and how far voters agree.
 
-    Intervals draw clips, those of one scene together, with all their votes.
+    Intervals draw clips, those of one scene together, with all their votes; those of all votes draw voters
+    too, where there are enough of them to tell of others.
     """
     asked = [(entry, votes) for entry, votes in ballots if votes]
     by_voter: dict[str, list[VoteRow]] = {}
@@ -112,8 +113,9 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     for entry, votes in asked:
         for vote in votes:
             row = _row(entry, vote.label)
-            every.append(row)
             by_voter.setdefault(vote.voter, []).append(row)
+            # Another person would vote otherwise, as another creator's clips would be judged otherwise.
+            every.append(replace(row, creator=f"voter {vote.voter}"))
     majority = [_row(entry, _majority(votes)) for entry, votes in asked]
     return VoteScores(
         votes=REALITY.score(every, seed=seed),

@@ -148,14 +148,15 @@ def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]
 
     def total(weights: Array) -> Array:
         held = {name: weighted_sum(weights, column) > 0 for name, column in own.items()}
-        n_held = np.sum(list(held.values()), axis=0) if held else 0
+        n_held = np.sum(list(held.values()), axis=0, dtype=np.float64)
+        n_held = np.where(n_held == 0, math.nan, n_held)
         result = weights[:, 0] * 0
         for part, values, present in means:
             n = weighted_sum(weights, present)
             n[n == 0] = math.nan
             mean = part.factor * weighted_sum(weights, values) / n
             if part.creator in held:
-                mean = np.where(held[part.creator], mean * len(held) / n_held, 0)
+                mean = np.where(held[part.creator], mean * len(held), 0) / n_held
             result += mean
         return result
 

@@ -83,7 +83,7 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
 
 
 def _ask(row: RealityRow) -> _Ask:
-    cluster = Cluster(row.cluster.scene, creator_of(row.truth))
+    cluster = Cluster(row.cluster.scene, row.creator or creator_of(row.truth))
     if isinstance(row.outcome, Failure):
         return _Ask(cluster, row.truth, None, answered=False)
     label = row.outcome.label
