@@ -118,14 +118,13 @@ def write_large_run(folder: Path, *, n_answers: int) -> Run:
                 "facts": facts,
             }
         )
-        answers.append(_large_answer(clip, reviewer, number=i))
+        answers.append(_large_answer(clip, reviewer, run.scope.conditions[0], number=i))
     _append(run.clips, clips)
     _append(run.answers, answers)
     return run
 
 
-def _large_answer(clip: str, reviewer: str, *, number: int) -> dict[str, Any]:
-    condition = Condition()
+def _large_answer(clip: str, reviewer: str, condition: Condition, *, number: int) -> dict[str, Any]:
     instrument = protocol("trace").instrument
     question = Question(subject=clip, instrument=instrument, condition=condition)  # type: ignore[arg-type]
     row: dict[str, Any] = {

@@ -74,7 +74,11 @@ NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
         ),
         (
             entrant("broken", CLIPS, judge(CLIPS), n_not_asked=3),
-            "not ranked: 3 questions are not asked yet",
+            "not ranked: 3 not asked yet",
+        ),
+        (
+            entrant("broken", [], {}, n_not_asked=36),
+            "not ranked: 36 not asked yet",
         ),
     ],
 )

@@ -17,11 +17,11 @@ def why_unranked(entrant: Entrant, ranks_by: str) -> str:
     A figure over some of the creators is no figure over all: real clips, and the clips of each
     creator, need one readable answer.
     """
+    if entrant.n_not_asked:
+        return f"{entrant.n_not_asked:,} not asked yet"
     read = {cell_of(item) for item in entrant.items if decided(item.outcome) is not None}
     if not read:
         return f"no readable answer to any of {len(entrant.items):,} questions"
-    if entrant.n_not_asked:
-        return f"{entrant.n_not_asked:,} questions are not asked yet"
     lacking = [cell for cell in dict.fromkeys(map(cell_of, entrant.items)) if cell not in read]
     if lacking:
         return f"no readable answer for {_list(lacking)}"
