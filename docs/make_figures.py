@@ -19,8 +19,9 @@ HEAD: Final = """# Figures
 What each figure is, how it is calculated, and what it does where answers are missing. A report links each heading to the same words.
 `python docs/make_figures.py` writes this page.
 
-A figure is followed by its 95 % interval and n, the rows behind it. Clips of one scene are drawn together. Intervals that rest on fewer
-than 20 clips or scenes may be too narrow, and the report says so beside them. What was not measured stays empty, with the reason.
+A figure is followed by its 95 % interval and n, the rows behind it. Clips of one scene are drawn together. Below each table the report
+says how often such intervals hold the truth, and how many rest on fewer than 20 clips, scenes or creators. What was not measured stays
+empty, with the reason.
 """
 OWN_HEAD: Final = """## On a report only
 

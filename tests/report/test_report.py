@@ -104,7 +104,11 @@ def test_every_figure_of_the_page_leads_to_its_definition(
     links = set(re.findall(r'class="define" href="#([\w-]+)"', text))
     defined = re.findall(r'<div id="([\w-]+-figure-[\w-]+)"', text)
     assert sorted(defined) == sorted(links)
-    assert {"board-0-figure-accuracy", "board-0-figure-brier", "board-0-figure-seconds"} <= links
+    assert {
+        "board-0-figure-accuracy",
+        "board-0-figure-label-brier",
+        "board-0-figure-seconds",
+    } <= links
 
 
 def test_every_table_lies_beside_the_page_as_csv_and_latex(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.cluster import Cluster
+from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.protocols.figures import Figure
@@ -16,11 +16,12 @@ from unreel.protocols.measure import percent
 from unreel.report.boards.board import Board, Contender
 from unreel.report.boards.figures import decided
 from unreel.report.boards.standing import cell_of
-from unreel.report.boards.tables import ENOUGH
 from unreel.report.entrants import Entrant, Item
 from unreel.stats.paired import paired_difference
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.resampling import fewest_clusters
+from unreel.stats.sample import Array, IntArray, Ties
 
+_LEVEL: Final = 0.95
 _RIGHT_OR_WRONG: Final = (0.0, 1.0)
 _OFF: Final = (-4.0, 0.0)
 """Less the distance of two scores from 1 to 5."""
@@ -54,7 +55,7 @@ class _Mark:
     value: float
     stratum: str
     """What it is averaged with before strata are."""
-    cluster: str
+    cluster: Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class _Both:
     theirs: Array
     places: IntArray
     """Of the rows' strata among all."""
-    clusters: npt.NDArray[np.str_]
+    ties: Ties
     bounds: tuple[float, float]
     """The least and the most that one row is worth."""
 
@@ -107,7 +108,7 @@ def tell_difference(board: Board, first: Contender, second: Contender) -> str:
         f"{number:+.{difference.places}f}"
         for number in (measured.value, measured.low, measured.high)
     )
-    few = ", which so few may make too narrow" if measured.n < ENOUGH else ""
+    few = ", which so few may make too narrow" if measured.n < ENOUGH_CLUSTERS else ""
     return (
         f"{_claim(first, second, measured)}: {value} {difference.of} on the {difference.n_clips:,} "
         f"{kind} that both answered (95 % interval {low} to {high}{few})."
@@ -171,12 +172,12 @@ def _weights(entrant: Entrant, figure: Figure) -> Mapping[str, float]:
     }
 
 
-def _cluster(item: Item) -> str:
-    """The scene; where nobody names one, the clip, of a pair the real one, which other pairs may show."""
-    if item.rows[0].source:
-        return item.rows[0].cluster.scene
+def _cluster(item: Item) -> Cluster:
+    """The scene and the creator; where nobody names a scene, the clip, of a pair the real one."""
     entries = [subject.entry for subject in item.subjects]
-    return next((e.name for e in entries if e.label is Label.REAL), entries[0].name)
+    shown = next((e.name for e in entries if e.label is Label.REAL), entries[0].name)
+    source = item.rows[0].source
+    return Cluster(f"source {source}" if source else shown, item.creator or "")
 
 
 def _difference(
@@ -190,25 +191,28 @@ def _difference(
     if not ours:
         return Unmeasured("they have no answered clip in common")
     strata = [mark.stratum for mark in ours]
-    for stratum in weights.keys() - set(strata):
-        return Unmeasured(f"both answered none of the {stratum}")
+    absent = [stratum for stratum in weights if stratum not in {*strata}]
+    if absent:
+        return Unmeasured(f"both answered none of the {absent[0]}")
     numbers = {stratum: number for number, stratum in enumerate(weights)}
     both = _Both(
         ours=np.array([mark.value for mark in ours]),
         theirs=np.array([mark.value for mark in theirs]),
         places=np.array([numbers[stratum] for stratum in strata]),
-        clusters=np.array([mark.cluster for mark in ours]),
+        ties=Ties.of([mark.cluster for mark in ours], len(ours)),
         bounds=bounds,
     )
     shares = np.array(list(weights.values()))
-    pairs = {(mark.cluster, mark.stratum) for mark in ours}
-    if len(pairs) == len({mark.cluster for mark in ours}):
+    scenes = {(mark.cluster.scene, mark.stratum) for mark in ours}
+    draws_creators = both.ties.n_creators >= fewest_clusters(_LEVEL)
+    is_apart = len(scenes) == both.ties.n_scenes and not draws_creators
+    if is_apart or len(weights) == 1:
         return _sum_strata(both, shares, seed=seed)
-    return _sum_rows(both, shares, seed=seed)
+    return _sum_rows(both, shares, draws_creators=draws_creators, seed=seed)
 
 
 def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
-    """Strata that share no scene: each has its own interval, and their distances add up as squares."""
+    """Strata that are drawn apart: each has its own interval, and their distances add up as squares."""
     value = below = above = 0.0
     n = 0
     for place, weight in enumerate(weights.tolist()):
@@ -217,8 +221,9 @@ def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
             both.ours[rows],
             both.theirs[rows],
             seed=seed,
-            clusters=both.clusters[rows],
+            clusters=both.ties.only(rows),
             bounds=both.bounds,
+            level=_LEVEL,
         )
         if isinstance(part, Unmeasured):
             return part
@@ -229,17 +234,19 @@ def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
     return Estimate(value=value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=n)
 
 
-def _sum_rows(both: _Both, weights: Array, *, seed: int) -> Measured:
-    """Strata that share scenes: all are drawn together."""
-    first, second = (
-        _spread(values, both.places, weights, both.bounds) for values in (both.ours, both.theirs)
-    )
+def _sum_rows(both: _Both, weights: Array, *, draws_creators: bool, seed: int) -> Measured:
+    """Strata that share scenes, or whose creators are drawn again: all are drawn together."""
+    sides = np.arange(len(weights))
+    if draws_creators:
+        sides[weights < 1 / 2] = len(weights)  # a side counts for one half, a creator for less
+    first, second = (_spread(v, both, weights, sides) for v in (both.ours, both.theirs))
     return paired_difference(
         first.values,
         second.values,
         seed=seed,
-        clusters=both.clusters,
+        clusters=both.ties,
         bounds=(min(first.low, second.low), max(first.high, second.high)),
+        level=_LEVEL,
     )
 
 
@@ -250,19 +257,17 @@ class _Spread:
     high: float
 
 
-def _spread(
-    values: Array, places: IntArray, weights: Array, bounds: tuple[float, float]
-) -> _Spread:
+def _spread(values: Array, both: _Both, weights: Array, sides: IntArray) -> _Spread:
     """One value a row whose plain mean is the weighted mean over strata, and whose spread is its doubt.
 
-    A row moves the figure by its distance from the
-    mean of its own stratum: numbers of clips that happen to differ between strata then add no doubt
-    (the linearised mean over strata).
+    A row moves the figure by its distance from the mean of its stratum, or, where strata are creators
+    that are drawn too, from the mean of all creators (the linearised mean over strata).
     """
-    sizes = np.bincount(places)
-    means = np.bincount(places, weights=values) / sizes
+    sizes = np.bincount(both.places)
+    means = np.bincount(both.places, weights=values) / sizes
+    centres = np.bincount(sides, weights=means)[sides] / np.bincount(sides)[sides]
     pulls = weights * len(values) / sizes
     figure = float(weights @ means)
-    ends = [figure + pulls * (bound - means) for bound in bounds]
-    spread = figure + pulls[places] * (values - means[places])
+    ends = [figure + pulls * (bound - centres) for bound in both.bounds]
+    spread = figure + pulls[both.places] * (values - centres[both.places])
     return _Spread(spread, float(ends[0].min()), float(ends[1].max()))

@@ -36,7 +36,7 @@ def table_latex(table: Table) -> str:
         for place, column in enumerate(table.columns)
     ]
     gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
-    told = [sentence for sentence in (table.caption, table.caveat, *gaps) if sentence]
+    told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
     caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
     return latex_text(*_rows(columns, n_rows=len(table.lines)), caption=caption)
 

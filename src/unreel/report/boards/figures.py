@@ -1,12 +1,12 @@
 """The figures of a report: which ones a board shows, in which words, and what they cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from unreel.core.errors import UnknownNameError
-from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.figures import Figure
@@ -30,9 +30,7 @@ def closeness(measured: Measured) -> Measured:
     if isinstance(measured, Unmeasured):
         return measured
     low, high = 100 - measured.high, 100 - measured.low
-    return Estimate(
-        value=100 - measured.value, low=low, high=high, n=measured.n, level=measured.level
-    )
+    return replace(measured, value=100 - measured.value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ CALLED_GENERATED: Final = replace(
     formula="100 * generated clips called generated / clips called generated",
 )
 ECE: Final = Figure(
-    metric="ece",
+    metric="label-ece",
     title="ECE",
     meaning="expected calibration error, 0 to 1",
     group="calibration",
@@ -55,7 +55,7 @@ ECE: Final = Figure(
     formula="sum over both labels of share of the clips called so * |1 or 0 for the label - share generated|",
 )
 BRIER: Final = Figure(
-    metric="brier",
+    metric="label-brier",
     title="Brier",
     meaning="mean squared error, 0 to 1",
     group="calibration",

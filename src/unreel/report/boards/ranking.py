@@ -13,7 +13,6 @@ from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.own_figures import READABLE
 from unreel.report.boards.printed import Printed, PrintedRow, printed_board
 from unreel.report.boards.tables import (
-    ENOUGH,
     Cell,
     Column,
     Line,
@@ -36,7 +35,6 @@ def leaderboard(board: Board) -> Panel:
         )
         for contender in board.placed
     ]
-    table = _leader_table(board)
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
     chart = Chart(
         id=f"{board.id}-leaderboard",
@@ -50,10 +48,9 @@ def leaderboard(board: Board) -> Panel:
         lead=(
             f"Ranked by {figure.title.lower()}: {figure.meaning}. A floor knows nothing of the "
             "picture; whoever does not beat it has shown nothing."
-            f"{_promise(board, table)}"
         ),
         charts=(chart,),
-        tables=(table,),
+        tables=(_leader_table(board),),
         extras=_printed_tables(board),
         is_open=True,
     )
@@ -120,17 +117,6 @@ def name_cell(contender: Contender) -> Cell:
 def line_of(contender: Contender, cells: Iterable[Cell]) -> Line:
     """A contender's line of a table: its name, then `cells`."""
     return Line(cells=(name_cell(contender), *cells), kind=contender.kind)
-
-
-def _promise(board: Board, table: Table) -> str:
-    """What intervals hold, where they do; what few scenes do to them, where the table cannot tell."""
-    fewest = min((len({row.cluster for row in e.rows}) for e in board.entrants), default=0)
-    if table.caveat:
-        return ""
-    if fewest < ENOUGH:
-        scenes = "1 scene" if fewest == 1 else f"{fewest} scenes"
-        return f" The clips show {scenes}: intervals of fewer than {ENOUGH} may be too narrow."
-    return " Intervals hold the truth 95 times of 100."
 
 
 def _steps(board: Board) -> list[Figure]:

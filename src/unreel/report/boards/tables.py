@@ -4,11 +4,9 @@ import string
 from dataclasses import dataclass, field
 from typing import Final
 
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate, Measured, how_often_held
 from unreel.protocols.figures import Figure
 
-ENOUGH: Final = 20
-"""Clips, or scenes, from which on an interval holds what it promises."""
 _MARKS: Final = string.ascii_lowercase
 
 
@@ -72,13 +70,11 @@ class Table:
         return tuple(figure for figure in found if figure is not None)
 
     @property
-    def caveat(self) -> str:
-        """What is to be said of its intervals; "" where they hold what they promise."""
-        numbers = [cell.number for line in self.lines for cell in line.cells]
-        counts = [number.n for number in numbers if isinstance(number, Estimate)]
-        if all(n >= ENOUGH for n in counts):
-            return ""
-        return f"Intervals of fewer than {ENOUGH} clips may be too narrow."
+    def promise(self) -> str:
+        """How often its intervals hold the truth; "" where it has none."""
+        numbers = (cell.number for line in self.lines for cell in line.cells)
+        estimates = [number for number in numbers if isinstance(number, Estimate)]
+        return how_often_held(estimates) if estimates else ""
 
 
 @dataclass(slots=True)
