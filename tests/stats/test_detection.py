@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.detection import auc, balanced_accuracy, calibrate
+from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
 from unreel.stats.proportion import share_of
 
 Estimated = Callable[[Measured], Estimate]
@@ -219,3 +219,101 @@ def test_impossible_probabilities_and_bins_are_refused(
 ) -> None:
     with pytest.raises(InvalidValueError, match=remedy):
         calibrate([0, 1], told, seed=1, bins=bins)
+
+
+CALLED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=10, max_size=60)
+
+
+@given(CALLED)
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(rows: list[tuple[int, int]]) -> None:
+    truth, called = zip(*rows, strict=True)
+    measured = f1(truth, called, seed=1)
+    hits = sum(t and c for t, c in rows)
+    if isinstance(measured, Estimate):
+        assert measured.value == pytest.approx(f1_score(truth, called, zero_division=0), abs=1e-12)
+        assert 0 <= measured.low <= measured.high <= 1
+        if hits:
+            precision, recall = hits / sum(called), hits / sum(truth)
+            assert measured.value == pytest.approx(2 / (1 / precision + 1 / recall))
+    else:
+        assert sum(truth) + sum(called) <= 5  # too few for every resample to hold one
+
+
+def test_f1_by_hand_does_not_count_real_clips_that_were_called_real(estimated: Estimated) -> None:
+    truth, called = [1] * 8 + [0] * 4, [1] * 6 + [0] * 2 + [1] * 3 + [0]
+    few = estimated(f1(truth, called, seed=1))
+    assert few.value == pytest.approx(2 * 6 / (2 * 6 + 3 + 2))
+    more = estimated(f1([*truth, *[0] * 50], [*called, *[0] * 50], seed=1))
+    assert more.value == pytest.approx(few.value)
+
+
+def test_f1_without_a_generated_clip_or_a_call_has_no_value() -> None:
+    assert f1([0] * 9, [0] * 9, seed=1) == Unmeasured("no clip is generated or was called so")
+    assert isinstance(f1([], [], seed=1), Unmeasured)
+
+
+def test_a_perfect_f1_keeps_the_doubt_of_the_clips_that_it_counts(estimated: Estimated) -> None:
+    truth = np.repeat([0, 1], [90, 10])
+    estimate = estimated(f1(truth, truth, seed=1))
+    assert (estimate.value, estimate.high) == (1, 1)
+    assert estimate.low == pytest.approx(estimated(share_of(10, 10)).low)
+
+
+def test_f1_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
+    truth, scores = _detect(rng, 80)
+    called = (scores > 0.5).astype(float)
+    once = estimated(f1(truth, called, seed=1))
+    clips = [f"clip-{clip}" for clip in np.arange(80).repeat(4)]
+    grouped = estimated(f1(truth.repeat(4), called.repeat(4), seed=1, clusters=clips))
+    assert grouped.value == pytest.approx(once.value)
+    assert grouped.high - grouped.low == pytest.approx(once.high - once.low, rel=0.15)
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=20, max_size=60),
+    st.lists(st.integers(0, 12), min_size=8, max_size=40),
+    st.sampled_from([0.05, 0.1, 0.25]),
+)
+def test_the_rate_caught_is_the_best_of_all_thresholds_that_keep_the_false_alarms(
+    real: list[int], generated: list[int], fpr: float
+) -> None:
+    best = max(
+        sum(score > bar for score in generated) / len(generated)
+        for bar in range(-1, 13)
+        if sum(score > bar for score in real) <= fpr * len(real) + 1e-9
+    )
+    truth = [0] * len(real) + [1] * len(generated)
+    measured = tpr_at_fpr(truth, [*real, *generated], fpr=fpr, seed=1)
+    assert isinstance(measured, Estimate)
+    assert measured.value == pytest.approx(best)
+    assert 0 <= measured.low <= measured.high <= 1
+    assert measured.n == len(truth)
+
+
+def test_real_clips_tied_at_the_top_are_never_let_through(estimated: Estimated) -> None:
+    truth = [0] * 100 + [1] * 50
+    one, two = [9] * 1 + [1] * 99, [9] * 2 + [1] * 98
+    assert estimated(tpr_at_fpr(truth, [*one, *[9] * 50], fpr=0.01, seed=1)).value == 1
+    assert estimated(tpr_at_fpr(truth, [*two, *[9] * 50], fpr=0.01, seed=1)).value == 0
+    assert estimated(tpr_at_fpr(truth, [*two, *[9] * 50], fpr=0.05, seed=1)).value == 1
+
+
+@pytest.mark.parametrize(("fpr", "fewest"), [(0.01, 100), (0.05, 20)])
+def test_a_rate_of_false_alarms_needs_real_clips_enough_to_show_it(fpr: float, fewest: int) -> None:
+    generated = [1] * 30
+    for n_real, is_measured in ((fewest - 1, False), (fewest, True)):
+        truth = [0] * n_real + generated
+        measured = tpr_at_fpr(truth, truth, fpr=fpr, seed=1)
+        assert isinstance(measured, Estimate) is is_measured
+    short = tpr_at_fpr([0] * 7 + generated, [0] * 7 + generated, fpr=fpr, seed=1)
+    assert short == Unmeasured(f"{fpr:.0%} of false alarms need {fewest} real clips, here are 7")
+
+
+def test_clips_asked_about_twice_are_no_more_real_clips() -> None:
+    truth = [0] * 120 + [1] * 30
+    clips = [str(i // 2) for i in range(120)] + [f"g{i}" for i in range(30)]
+    assert isinstance(tpr_at_fpr(truth, truth, fpr=0.01, seed=1, clusters=clips), Unmeasured)
+
+
+def test_the_rate_caught_needs_a_generated_clip() -> None:
+    assert isinstance(tpr_at_fpr([0] * 200, [0] * 200, fpr=0.01, seed=1), Unmeasured)
