@@ -63,6 +63,44 @@ def test_reality(text: str, strict: object, lenient: object) -> None:
 @pytest.mark.parametrize(
     ("text", "strict", "lenient"),
     [
+        ("<answer>0</answer><confidence>85</confidence>", (FAKE, 85), (FAKE, 85)),
+        ("<confidence>62.5</confidence>\n<answer>1</answer>", (REAL, 62.5), (REAL, 62.5)),
+        ("<answer>1</answer><confidence>0</confidence>", (REAL, 0), (REAL, 0)),
+        ("<answer>1</answer><confidence>100 </confidence>", (REAL, 100), (REAL, 100)),
+        ("<answer>1</answer>", (REAL, MISSING), (REAL, MISSING)),
+        ("<confidence>90</confidence>", (MISSING, 90), (MISSING, 90)),
+        ("<answer>0</answer><confidence>85%</confidence>", (FAKE, MALFORMED), (FAKE, 85)),
+        ("<answer>0</answer><confidence>85/100</confidence>", (FAKE, MALFORMED), (FAKE, 85)),
+        ("<answer>0</answer><confidence>8/10</confidence>", (FAKE, MALFORMED), (FAKE, MALFORMED)),
+        ("<answer>0</answer><confidence>high</confidence>", (FAKE, MALFORMED), (FAKE, MALFORMED)),
+        ("<answer>0</answer><confidence>101</confidence>", (FAKE, OUT_OF_RANGE), (FAKE, OUT_OF_RANGE)),
+        ("<answer>0</answer><confidence>-5</confidence>", (FAKE, OUT_OF_RANGE), (FAKE, OUT_OF_RANGE)),
+        ("<answer>0</answer><confidence>0.9</confidence>", (FAKE, AMBIGUOUS), (FAKE, AMBIGUOUS)),
+        ("<answer>0</answer><confidence>1</confidence>", (FAKE, AMBIGUOUS), (FAKE, AMBIGUOUS)),
+        ("<answer>0</answer> Confidence: 70", (FAKE, MISSING), (FAKE, 70)),
+        ("Answer: 0. Confidence: 70", (MISSING, MISSING), (FAKE, 70)),
+        ("<answer>0</answer> Confidence: 70, or confidence 20", (FAKE, MISSING), (FAKE, AMBIGUOUS)),
+        ('{"answer": 1, "confidence": 95}', (MISSING, MISSING), (REAL, 95)),
+        ("<answer>1</answer><confidence>95", (REAL, MISSING), (REAL, 95)),
+        ("<think><confidence>10</confidence></think><answer>1</answer>", (REAL, MISSING), (REAL, MISSING)),
+        ("I'm sorry, I can't watch videos.", (MISSING, MISSING), (MISSING, MISSING)),
+    ],
+)  # fmt: skip
+def test_reality_with_a_confidence(text: str, strict: object, lenient: object) -> None:
+    for mode, expected in (("strict", strict), ("lenient", lenient)):
+        said = parse_reality(text, reading(mode, "confidence"))
+        assert (outcome(said.label), outcome(said.confidence)) == expected
+
+
+def test_a_confidence_that_nobody_asked_for_is_not_read() -> None:
+    said = parse_reality("<answer>0</answer><confidence>85</confidence>", reading("lenient"))
+    assert said.confidence is None
+    assert said.p_generated is None
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
         ("<answer>3</answer>", 3, 3),
         ("<answer>1</answer><answer> 5 </answer>", 5, 5),
         ("<answer>0</answer>", OUT_OF_RANGE, OUT_OF_RANGE),

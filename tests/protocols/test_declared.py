@@ -208,6 +208,18 @@ def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
             [("problem", "none"), ("in the scale's words", "not given (missing)")],
         ),
         ("reality", RealityVerdict(label=MISSING), "no verdict", []),
+        (
+            "reality",
+            RealityVerdict(label=Label.REAL, confidence=82.5),
+            "real",
+            [("confidence", "82.5 of 100")],
+        ),
+        (
+            "reality",
+            RealityVerdict(label=Label.REAL, confidence=MISSING),
+            "real",
+            [("confidence", "not given (missing)")],
+        ),
         ("preference", PreferenceVerdict(real=Position.FIRST), "the first is real", []),
     ],
 )
@@ -265,7 +277,7 @@ def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
         for better in ("less", "neither")
     }
     assert by_polarity == {
-        "less": {"box-distance", "time-distance"},
+        "less": {"box-distance", "time-distance", "brier", "ece"},
         "neither": {"answered-real", "whole-frame-boxes", "position-bias"},
     }
 

@@ -1,7 +1,10 @@
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unreel.core.clip import ClipId, Generated, Origin, Real
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
@@ -185,3 +188,86 @@ def test_a_draw_without_a_clip_of_the_only_creator_has_no_figure() -> None:
     measured = score(twice, seed=0)["balanced"]
     assert isinstance(measured, Estimate)
     assert (measured.value, measured.low > 40) == (100, True)
+
+
+def test_accuracy_and_f1_count_every_clip_alike() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    assert value(card, "accuracy") == pytest.approx(100 * (8 + 3 + 4) / (10 + 8 + 5))
+    assert value(card, "accuracy-all-clips") == pytest.approx(100 * (8 + 3 + 4) / 30)
+    assert value(card, "f1") == pytest.approx(100 * 2 * 7 / (2 * 7 + 2 + 6))
+    assert value(card, "f1-all-clips") == pytest.approx(100 * 2 * 7 / (2 * 7 + 2 + 11))
+    assert str(metric(card, "accuracy").coverage) == "23/26 parsed"
+    assert str(metric(card, "f1-all-clips").coverage) == "23/30 parsed"
+
+
+def test_the_confusion_adds_up_to_the_answers() -> None:
+    card = score([*REAL, *VEO, *SORA], seed=1)
+    assert card.confusion == {
+        "generated called generated": 7,
+        "generated called real": 6,
+        "real called generated": 2,
+        "real called real": 8,
+        "generated unread": 2,
+        "real unread": 1,
+    }
+    assert sum(card.confusion.values()) == card.n_answered
+    assert "generated called real: 6" in str(card)
+    assert "generated called real" in card._repr_html_()
+
+
+def test_a_confusion_tells_what_never_happened() -> None:
+    assert score(rows("r", Real(), (Label.REAL, 3)), seed=1).confusion == {
+        "generated called generated": 0,
+        "generated called real": 0,
+        "real called generated": 0,
+        "real called real": 3,
+    }
+
+
+def sure(
+    name: str, origin: Origin, *said: tuple[Label, float | Unparsed | None]
+) -> list[RealityRow]:
+    return [
+        Row(
+            subject=ClipId(f"{name}{i}"),
+            truth=origin,
+            outcome=RealityVerdict(label=label, confidence=confidence),
+        )
+        for i, (label, confidence) in enumerate(said)
+    ]
+
+
+def test_scores_come_from_the_label_and_its_confidence() -> None:
+    real = sure("r", Real(), *[(Label.REAL, 90.0), (Label.REAL, 60.0), (Label.GENERATED, 70.0)] * 7)
+    fake = sure("g", Generated("Veo"), *[(Label.GENERATED, 80.0), (Label.REAL, 60.0)] * 7)
+    card = score([*real, *fake], seed=1)
+    # P(generated): real 0.1, 0.4, 0.7; generated 0.8, 0.4. Of six pairs 4 are ordered and 1 is tied.
+    assert value(card, "auc") == pytest.approx(4.5 / 6)
+    assert value(card, "tpr-at-fpr-5") == pytest.approx(50)
+    squares = 7 * (0.1**2 + 0.4**2 + 0.7**2) + 7 * ((1 - 0.8) ** 2 + (1 - 0.4) ** 2)
+    assert value(card, "brier") == pytest.approx(squares / 35)
+    assert isinstance(card["ece"], Estimate)
+    assert card["tpr-at-fpr-1"] == Unmeasured("1% of false alarms need 100 real clips, here are 21")
+
+
+@given(st.decimals(0, 100, places=2))
+def test_doubting_real_is_believing_generated(confidence: Decimal) -> None:
+    doubts = RealityVerdict(label=Label.REAL, confidence=float(confidence))
+    believes = RealityVerdict(label=Label.GENERATED, confidence=float(100 - confidence))
+    assert doubts.p_generated == believes.p_generated == pytest.approx(1 - float(confidence) / 100)
+
+
+def test_a_missing_confidence_is_a_failure_of_that_part_only() -> None:
+    real = sure("r", Real(), *[(Label.REAL, 90.0)] * 8, *[(Label.REAL, UNREAD)] * 2)
+    fake = sure("g", Generated("Veo"), *[(Label.GENERATED, 80.0)] * 8)
+    card = score([*real, *fake], seed=1)
+    assert card.unparsed == {"confidence: malformed": 2}
+    assert value(card, "accuracy") == 100
+    assert metric(card, "accuracy").value.n == 18
+    assert str(metric(card, "auc").coverage) == "16/18 parsed"
+
+
+def test_without_a_confidence_there_is_no_score_to_order_clips_by() -> None:
+    card = score([*REAL, *VEO], seed=1)
+    for name in ("auc", "tpr-at-fpr-5", "tpr-at-fpr-1", "brier", "ece"):
+        assert card[name] == Unmeasured("no confidence was asked for")

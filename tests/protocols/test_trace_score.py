@@ -341,3 +341,18 @@ def test_figures_equal_a_plain_loop(cases: list[tuple[TraceTruth, TraceVerdict |
             assert value(card, name) == pytest.approx(100 * sum(values) / len(values))
         else:
             assert isinstance(card[name], Unmeasured)
+
+
+def test_f1_and_the_confusion_by_hand() -> None:
+    card = score([*HAND, row("f4", fake(RIGHT), HAND[6].outcome, 0.0)], seed=1)
+    # Six rows of generated clips, of which f3 was called real; r2 is a false alarm, r3 was not called.
+    assert value(card, "f1") == pytest.approx(100 * 2 * 5 / (2 * 5 + 1 + 1))
+    assert value(card, "f1-per-video") == pytest.approx(100 * 2 * 4 / (2 * 4 + 1 + 1))
+    assert metric(card, "f1").coverage == metric(card, "accuracy").coverage
+    assert card.confusion == {
+        "generated called generated": 4,
+        "generated called real": 1,
+        "real called generated": 1,
+        "real called real": 1,
+        "real unread": 1,
+    }

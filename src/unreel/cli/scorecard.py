@@ -55,6 +55,8 @@ def say_counts(card: Scorecard) -> None:
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
         for reason, n in counts.items():
             say(f"  {what}: {n} {reason}")
+    if card.confusion:
+        say("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
 
 
 def say_left_over(found: Mapping[str, Sequence[object]]) -> None:

@@ -105,6 +105,8 @@ class Scorecard:
     """Questions without an answer, by reason."""
     unparsed: Mapping[str, int] = field(default_factory=dict)
     """Answers, or parts of answers, that could not be read, by part and reason."""
+    confusion: Mapping[str, int] = field(default_factory=dict)
+    """Clips by what they are and what they were called, for an instrument that calls them so."""
 
     def __getitem__(self, name: str) -> Measured:
         """The value of the metric of that name; an unknown one names the nearest."""
@@ -116,14 +118,16 @@ class Scorecard:
 
     def __str__(self) -> str:
         lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]
+        told = [f"{what}: {n}" for what, n in self.confusion.items()]
         figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
-        return "\n  ".join(map(plain, [self._title, *lost, *figures]))
+        return "\n  ".join(map(plain, [self._title, *lost, *told, *figures]))
 
     def _repr_html_(self) -> str:
         rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]
         figures = html_table(self._title, ("metric", "value", "interval", "n", "coverage"), rows)
         lost = [(what, n, reason) for what, reason, n in self._lost()]
-        return figures + (html_table("Not scored", (), lost) if lost else "")
+        told = html_table("Clips", (), self.confusion.items()) if self.confusion else ""
+        return figures + told + (html_table("Not scored", (), lost) if lost else "")
 
     @property
     def _title(self) -> str:

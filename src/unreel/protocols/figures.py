@@ -125,3 +125,36 @@ ANSWERED_REAL: Final = Figure(
     better="neither",
     formula="100 * answers that say real / answers",
 )
+FALSE_ALARMS: Final = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
+"""Figures of the generated clips caught, by the share of real ones that may be called generated."""
+F1: Final = Figure(
+    metric="f1",
+    title="F1",
+    meaning="harmonic mean of precision and recall of the calls `generated`",
+    group="classification",
+)
+
+
+def scored_figures(group: str, score: str) -> tuple[Figure, ...]:
+    """The figures of a score by which clips can be put in an order, from real to generated."""
+    caught = f"generated clips above the {score} that at most {{rate:.0%}} of real ones exceed"
+    return (
+        Figure(
+            metric="auc",
+            title="AUC",
+            meaning=f"chance that a generated clip has the higher {score} than a real one, a tie being half",
+            group=group,
+            unit="",
+            range=(0.0, 1.0),
+            places=3,
+        ),
+        *(
+            Figure(
+                metric=metric,
+                title=f"TPR at {rate:.0%} FPR",
+                meaning=caught.format(rate=rate),
+                group=group,
+            )
+            for metric, rate in FALSE_ALARMS.items()
+        ),
+    )

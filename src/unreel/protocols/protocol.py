@@ -40,8 +40,8 @@ class Prompt:
     source: str
     """The paper that prints it, or the one that describes it."""
     wording: Literal["paper", "derived"] = "paper"
-    """`paper`: byte for byte as printed; `derived`: with sentences left out or swapped, or from a quotation
-    whose printed bytes are not at hand."""
+    """`paper`: byte for byte as printed; `derived`: with sentences left out, swapped or added, or from a
+    quotation whose printed bytes are not at hand."""
 
     @property
     def asks_to_think(self) -> bool:

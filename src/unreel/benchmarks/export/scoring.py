@@ -52,6 +52,7 @@ def list_figures(card: Scorecard) -> dict[str, float]:
     figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
     figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
     figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
+    figures |= {f"clips: {what}": n for what, n in card.confusion.items()}
     for metric in card.metrics:
         value = metric.value
         if isinstance(value, Estimate):

@@ -4,7 +4,15 @@ from dataclasses import replace
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import ANSWERED_REAL, FAKE_ACCURACY, REAL_ACCURACY, Figure, Figures
+from unreel.protocols.figures import (
+    ANSWERED_REAL,
+    F1,
+    FAKE_ACCURACY,
+    REAL_ACCURACY,
+    Figure,
+    Figures,
+    scored_figures,
+)
 
 INSTRUMENT: Final = Instrument("reality", 2)
 FIGURES: Final = Figures(
@@ -24,6 +32,13 @@ FIGURES: Final = Figures(
             group="classification",
             formula="mean over creators X of 100 * right / (real clips + X's clips)",
         ),
+        Figure(
+            metric="accuracy",
+            title="Accuracy",
+            meaning="right among valid answers, every clip alike",
+            group="classification",
+        ),
+        F1,
         FAKE_ACCURACY,
         REAL_ACCURACY,
         ANSWERED_REAL,
@@ -33,10 +48,39 @@ FIGURES: Final = Figures(
             meaning="clips of one creator that were called generated",
             formula="100 * its clips called generated / its clips",
         ),
+        *scored_figures("confidence", "probability told"),
+        Figure(
+            metric="brier",
+            title="Brier score",
+            meaning="mean squared distance of the probability told from 0 (real) or 1 (generated)",
+            group="confidence",
+            better="less",
+            unit="",
+            range=(0.0, 1.0),
+            places=3,
+        ),
+        Figure(
+            metric="ece",
+            title="Calibration error",
+            meaning="mean distance of the probability told from the share that was generated",
+            group="confidence",
+            better="less",
+            unit="",
+            range=(0.0, 1.0),
+            places=3,
+        ),
     ),
     ranking="balanced",
-    leading=("balanced", "pooled", "fake-accuracy", "real-accuracy"),
-    exported=("pooled", "balanced", "real-accuracy", "fake-accuracy", "answered-real"),
+    leading=("balanced", "pooled", "accuracy", "f1", "fake-accuracy", "real-accuracy"),
+    exported=(
+        "pooled",
+        "balanced",
+        "accuracy",
+        "f1",
+        "real-accuracy",
+        "fake-accuracy",
+        "answered-real",
+    ),
     sides=("real-accuracy", "fake-accuracy", "answered-real"),
     per_creator="caught",
     variants=(

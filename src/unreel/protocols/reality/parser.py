@@ -8,6 +8,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claims import read_claim
 from unreel.protocols.protocol import Mode, Reading
+from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (
     SHORT,
     after_thinking,
@@ -29,6 +30,22 @@ _DIGIT: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _ANY_DIGIT: Final = re.compile(r"(?<![\w.])[01](?![\w%]|\.\d)", re.ASCII)
+_CERTAIN: Final = 100
+_AMOUNT: Final = r"(?P<sure>[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
+_PLAIN: Final = re.compile(_AMOUNT, re.ASCII)
+_LOOSE: Final = re.compile(
+    rf"[\"'*(\[\s]{{0,8}}{_AMOUNT}\s{{0,3}}(?:%|percent|(?:/|out\sof)\s{{0,3}}100)?[\"'*)\].\s]{{0,8}}",
+    re.IGNORECASE | re.ASCII,
+)
+_STATED: Final = re.compile(
+    rf"\bconfidence\b[\"'*\s]{{0,5}}(?::|=|is)?[\"'*(\s]{{0,8}}{_AMOUNT}(?![\w]|\.\d)",
+    re.IGNORECASE | re.ASCII,
+)
+_CONFIDENCE: Final = re.compile(
+    r"<\s{0,3}confidence\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}confidence\s{0,3}>)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""Taken out before the label is read: a confidence of 1 or 0 is no label."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
@@ -37,11 +54,45 @@ def parse(text: str, reading: Reading) -> RealityVerdict:
 
     `lenient` also takes words for the label, in other languages too, punctuation and marks around them,
     an unclosed tag, and an answer in plain words. A digit and a word that disagree are ambiguous.
+    A confidence is read where it was asked for: a number from 0 to 100 in its tag, for `lenient` also
+    with a percent sign, as `85/100`, or as `Confidence: 85`. What may be meant as a part
+    of 1, such as 0.9, is ambiguous.
     """
     body = after_thinking(text).strip()
+    asks = reading.prompt in CONFIDENCE_PROMPTS
     if is_no_answer(body):
-        return RealityVerdict(label=unparsed(UnparsedReason.MISSING, body))
-    return RealityVerdict(label=first_read(_labels(body, reading)))
+        nothing = unparsed(UnparsedReason.MISSING, body)
+        return RealityVerdict(label=nothing, confidence=nothing if asks else None)
+    if not asks:
+        return RealityVerdict(label=first_read(_labels(body, reading)))
+    label = first_read(_labels(_CONFIDENCE.sub("", body), reading))
+    return RealityVerdict(label=label, confidence=first_read(_confidences(body, reading.mode)))
+
+
+def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
+    pieces = tagged(body, "confidence", "strict")
+    yield _confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
+    if mode == "lenient":
+        plain = unwrapped(body).strip()
+        stated = [found["sure"] for found in _STATED.finditer(plain)]
+        if pieces := tagged(plain, "confidence", "lenient"):
+            yield _confidence(pieces[-1], _LOOSE)
+        elif "confidence" in (given := json_object(body)):
+            yield _confidence(str(given["confidence"]), _LOOSE)
+        elif len(set(stated)) > 1:
+            yield unparsed(UnparsedReason.AMBIGUOUS, plain)
+        elif stated:
+            yield _confidence(stated[0], _LOOSE)
+
+
+def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
+    found = form.fullmatch(piece) if len(piece) <= SHORT else None
+    if found is None:
+        return unparsed(UnparsedReason.MALFORMED, piece)
+    sure = float(found["sure"])
+    if not 0 <= sure <= _CERTAIN:
+        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
 def _labels(body: str, reading: Reading) -> Iterator[Label | Unparsed]:

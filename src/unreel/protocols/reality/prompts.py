@@ -58,11 +58,24 @@ _DETAILED: Final = (
     "where **0** = generated (fake), **1** = real (authentic human-captured video)."
 )
 
+_CONFIDENCE: Final = (
+    "Given the following video, please determine if the video is real or fake. Respond with “1” "
+    "for real and “0” for fake. Provide the answer directly within <answer></answer> tags, and "
+    "within <confidence></confidence> tags how likely it is that your answer is right, as a "
+    "number from 0 to 100, like this: <answer>answer here </answer><confidence>number here "
+    "</confidence>.\n"
+    "\n"
+    "<video >"
+)
+CONFIDENCE_PROMPTS: Final = frozenset({"confidence"})
+"""Variants that ask how sure the reviewer is."""
+
 PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
     {
         "paper": Prompt(text=_PAPER, source=SOURCE),
         "direct": Prompt(text=_DIRECT, source=SOURCE),
         "detailed": Prompt(text=_DETAILED, source=SOURCE),
+        "confidence": Prompt(text=_CONFIDENCE, source=SOURCE, wording="derived"),
     }
 )
 

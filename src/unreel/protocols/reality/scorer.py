@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unreel.core.clip import Generated, Origin, creator_of
 from unreel.core.cluster import Cluster
-from unreel.core.estimate import Coverage, Metric, Scorecard
+from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed
@@ -18,6 +18,8 @@ from unreel.protocols.measure import (
 )
 from unreel.protocols.protocol import Row
 from unreel.protocols.reality.figures import INSTRUMENT
+from unreel.protocols.telling import Call, Scored, count_calls, measure_f1, measure_scores
+from unreel.stats.detection import Calibration, calibrate
 
 RealityRow = Row[Origin, RealityVerdict]
 
@@ -31,12 +33,23 @@ class _Ask:
     origin: Origin
     said: Label | None
     """`None` when nothing valid was said."""
-    answered: bool
+    verdict: RealityVerdict | None
+    """`None` when the question was not answered."""
+
+    @property
+    def label(self) -> Label:
+        """What it is."""
+        return Label.GENERATED if self.makers else Label.REAL
+
+    @property
+    def call(self) -> Call:
+        """What it is and what it was called."""
+        return Call(self.cluster, self.label, self.said)
 
     @property
     def right(self) -> float:
         """1 for a right answer; a missing one is not right."""
-        return float(self.said is (Label.GENERATED if self.makers else Label.REAL))
+        return float(self.said is self.label)
 
     @property
     def makers(self) -> tuple[str, ...]:
@@ -61,11 +74,15 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     - `caught: X` is the share of the valid answers on X's clips that say generated; X wants it low.
       `real-accuracy` and `fake-accuracy` are the shares of right ones among valid answers.
     - `answered-real` is the share of all valid answers that say real.
+    - `accuracy` is the share of right answers, every clip alike; `f1` that of the calls `generated`, in which
+      `-all-clips` counts a generated clip that nobody called so as missed. `confusion` counts answers.
+    - Where a confidence was asked, `auc`, `tpr-at-fpr-`, `brier` and `ece` are those of the probability of
+      being generated that label and confidence tell; an answer without one of them is left out.
     """
     asks = [_ask(row) for row in rows]
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
     valid = [ask for ask in asks if ask.said]
-    answered = [ask for ask in asks if ask.answered]
+    answered = [ask for ask in asks if ask.verdict]
     creators = sorted({ask.makers[0] for ask in asks if ask.makers})
     makers = sorted({maker for ask in asks for maker in ask.makers})
     return Scorecard(
@@ -76,19 +93,60 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
             *_accuracies("", creators, makers, asked=answered, counted=valid, seed=seed),
             *_accuracies("-all-clips", creators, makers, asked=asks, counted=asks, seed=seed),
             *_shares(answered, makers, seed=seed),
+            *_calls("", asked=answered, counted=valid, seed=seed),
+            *_calls("-all-clips", asked=asks, counted=asks, seed=seed),
+            *_beliefs(answered, seed=seed),
         ),
         failures=count_failures(rows),
-        unparsed=count_unparsed(("label", verdict.label) for verdict in answers),
+        unparsed=count_unparsed(part for verdict in answers for part in _parts(verdict)),
+        confusion=count_calls([ask.call for ask in answered]),
     )
 
 
 def _ask(row: RealityRow) -> _Ask:
     cluster = Cluster(row.cluster.scene, row.creator or creator_of(row.truth))
     if isinstance(row.outcome, Failure):
-        return _Ask(cluster, row.truth, None, answered=False)
+        return _Ask(cluster, row.truth, None, None)
     label = row.outcome.label
     said = None if isinstance(label, Unparsed) else label
-    return _Ask(cluster, row.truth, said, answered=True)
+    return _Ask(cluster, row.truth, said, row.outcome)
+
+
+def _parts(verdict: RealityVerdict) -> Iterator[tuple[str, object]]:
+    yield "label", verdict.label
+    yield "confidence", verdict.confidence
+
+
+def _calls(
+    suffix: str, *, asked: Sequence[_Ask], counted: Sequence[_Ask], seed: int
+) -> Iterator[Metric]:
+    clips = [ask.cluster for ask in counted]
+    right = mean_percent([ask.right for ask in counted], clips=clips, seed=seed)
+    yield Metric(name="accuracy" + suffix, value=right, coverage=_coverage(asked))
+    value = measure_f1([ask.call for ask in counted], seed=seed)
+    yield Metric(name="f1" + suffix, value=value, coverage=_coverage(asked))
+
+
+def _beliefs(answered: Sequence[_Ask], *, seed: int) -> Iterator[Metric]:
+    asked = [ask for ask in answered if ask.verdict and ask.verdict.confidence is not None]
+    told = [
+        Scored(ask.cluster, ask.label, ask.verdict.p_generated)
+        for ask in asked
+        if ask.verdict and ask.verdict.p_generated is not None
+    ]
+    coverage = Coverage(parsed=len(told), asked=len(asked))
+    why = "no confidence could be read" if asked else "no confidence was asked for"
+    yield from measure_scores(told, coverage=coverage, why_none=why, seed=seed)
+    kept: Calibration | None = None
+    if told:
+        kept = calibrate(
+            [clip.label is Label.GENERATED for clip in told],
+            [clip.score for clip in told],
+            seed=seed,
+            clusters=[clip.cluster for clip in told],
+        )
+    yield Metric(name="brier", value=kept.brier if kept else Unmeasured(why), coverage=coverage)
+    yield Metric(name="ece", value=kept.ece if kept else Unmeasured(why), coverage=coverage)
 
 
 def _accuracies(

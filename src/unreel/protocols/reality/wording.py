@@ -1,21 +1,31 @@
 """`reality` in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
-from unreel.protocols.wording import EVEN, Wording, say_label
+from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
+from unreel.protocols.wording import EVEN, Wording, or_missing, say_label
 
 
 def _right(truth: Origin) -> str:
     return "1" if isinstance(truth, Real) else "0"
 
 
-def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
-    return f"<answer>{int(p_generated[0] <= EVEN)}</answer>"
+def _phrase(p_generated: Sequence[float], prompt: str) -> str:
+    (p,) = p_generated
+    answer = f"<answer>{int(p <= EVEN)}</answer>"
+    if prompt not in CONFIDENCE_PROMPTS:
+        return answer
+    return f"{answer}<confidence>{100 * max(p, 1 - p):.2f}</confidence>"
+
+
+def _details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.confidence is not None:
+        yield "confidence", or_missing(verdict.confidence, "{:g} of 100".format)
 
 
 WORDING: Final[Wording[Origin, RealityVerdict]] = Wording(
-    decides="label", say=say_label, right=_right, phrase=_phrase
+    decides="label", say=say_label, right=_right, phrase=_phrase, details=_details
 )

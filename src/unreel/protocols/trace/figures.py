@@ -6,6 +6,7 @@ from typing import Final
 from unreel.core.question import Instrument
 from unreel.protocols.figures import (
     ANSWERED_REAL,
+    F1,
     FAKE_ACCURACY,
     HABIT,
     REAL_ACCURACY,
@@ -34,6 +35,7 @@ FIGURES: Final = Figures(
             unreadable="worst",
             formula="100 * right labels / annotation rows",
         ),
+        replace(F1, unreadable="worst"),
         replace(FAKE_ACCURACY, unreadable="worst"),
         replace(REAL_ACCURACY, unreadable="worst"),
         Figure(
@@ -94,6 +96,7 @@ FIGURES: Final = Figures(
     ),
     exported=(
         "accuracy",
+        "f1",
         "fake-accuracy",
         "real-accuracy",
         "box-iou",

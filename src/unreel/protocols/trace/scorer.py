@@ -19,6 +19,7 @@ from unreel.protocols.measure import (
     sum_percent,
 )
 from unreel.protocols.protocol import Row
+from unreel.protocols.telling import Call, count_calls, measure_f1
 from unreel.protocols.trace.figures import INSTRUMENT, WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -48,12 +49,21 @@ class _Unit:
     points: Mapping[str, _Point]
     """By figure; a figure that does not concern the unit is absent."""
 
+    @property
+    def call(self) -> Call:
+        """What it is and what it was called."""
+        point = self.points["accuracy"]
+        other = Label.REAL if self.label is Label.GENERATED else Label.GENERATED
+        said = self.label if point.value else other
+        return Call(self.cluster, self.label, said if point.read else None)
+
 
 def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """All figures of `trace`, in percent: per annotation row, per video, and against the best trace.
 
     - A row counts when its question was answered. A failure enters no figure, only `failures`.
-    - A label that could not be read is wrong. Real rows carry labels only.
+    - A label that could not be read is wrong; for `f1` it is no call `generated`. Real rows carry labels
+      only. `confusion` counts clips.
     - On a generated row the box, the time and the explanation are those of the answer, unless it says
       REAL. One that is missing or unreadable has IoU 0, distance 100, explanation 0. Distances are
       capped at 100. Each is asked only of rows whose truth holds it.
@@ -93,6 +103,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
             **count_unparsed(part for verdict in read for part in _asked_parts(verdict)),
             **({"explanation: unscored": unscored} if unscored else {}),
         },
+        confusion=count_calls([unit.call for unit in videos]),
     )
 
 
@@ -167,6 +178,11 @@ def _label_metrics(units: Sequence[_Unit], suffix: str, *, seed: int) -> Iterato
     real = [unit for unit in units if unit.label is Label.REAL]
     for name, asked in (("accuracy", units), ("fake-accuracy", generated), ("real-accuracy", real)):
         yield _metric(name + suffix, "accuracy", asked, seed=seed)
+    coverage = Coverage(
+        parsed=sum(unit.points["accuracy"].read for unit in units), asked=len(units)
+    )
+    value = measure_f1([unit.call for unit in units], seed=seed)
+    yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
 
 def _trace_metrics(units: Sequence[_Unit], suffix: str, *, seed: int) -> Iterator[Metric]:
