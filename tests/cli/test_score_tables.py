@@ -100,7 +100,7 @@ def test_figures_come_as_one_csv_that_no_spreadsheet_calculates(
         "score", answers(tmp_path), "--benchmark", twins, "--protocol", "reality", "--format", "csv"
     )
     lines = {
-        (line["metric"], line["creator"]): line for line in csv.DictReader(io.StringIO(done.stdout))
+        (line["metric"], line["of"]): line for line in csv.DictReader(io.StringIO(done.stdout))
     }
     assert lines["caught", "Wan/T2V"]["value"] == "50.00"
     assert float(lines["caught", "Wan/T2V"]["low"]) < 50

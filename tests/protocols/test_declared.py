@@ -261,6 +261,7 @@ def test_every_list_of_figures_names_declared_ones(name: str) -> None:
         figures.sides,
         figures.by_creator,
         figures.by_category,
+        figures.by_part,
         (figures.per_creator,) if figures.per_creator else (),
     )
     assert all(

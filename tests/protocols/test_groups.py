@@ -89,3 +89,28 @@ def test_realism_scores_stand_beside_peoples() -> None:
     assert isinstance(found.leniency, Estimate)
     assert found.leniency.value == 0
     assert isinstance(climb([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
+
+
+def judged(clip: int, difficulty: str, said: Label) -> Row[object, RealityVerdict]:
+    truth = Real() if clip % 2 else Generated("Sora")
+    outcome = RealityVerdict(label=said)
+    return Row(subject=ClipId(f"{clip}"), truth=truth, outcome=outcome, difficulty=difficulty)
+
+
+def test_a_part_that_the_benchmark_names_is_scored_as_if_it_were_alone() -> None:
+    hard = [judged(i, "hard", Label.REAL) for i in range(10)]
+    easy = [judged(i, "easy", Label.REAL if i % 2 else Label.GENERATED) for i in range(10, 20)]
+    unsaid = [judged(i, "", Label.REAL) for i in range(20, 30)]
+    reality = protocol("reality")
+    card = reality.score([*hard, *easy, *unsaid], seed=3)
+    for name, rows in (("easy", easy), ("hard", hard)):
+        alone = reality.score(rows, seed=3)
+        for figure in reality.figures.by_part:
+            assert card[f"{figure}: difficulty={name}"] == alone[figure]
+    parts = {metric.name.partition(": ")[2] for metric in card.metrics}
+    assert {part for part in parts if "=" in part} == {"difficulty=easy", "difficulty=hard"}
+
+
+def test_a_column_with_a_word_for_every_clip_names_no_parts() -> None:
+    card = protocol("reality").score([judged(i, f"d{i}", Label.REAL) for i in range(30)], seed=3)
+    assert not any("difficulty=" in metric.name for metric in card.metrics)

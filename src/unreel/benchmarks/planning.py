@@ -64,6 +64,8 @@ class Planned(Generic[C]):
     """Where the clips come from, in the order shown."""
     source: str
     """The scene that they show or were made from; "" where nobody says."""
+    difficulty: str
+    """How hard the benchmark's makers hold it to be; "" where they do not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class Unaskable:
     truths: tuple[Any, ...]
     origins: tuple[Origin, ...]
     source: str
+    difficulty: str
     failure: Failure
 
 
@@ -160,6 +163,7 @@ def _ask(
         truths=truths,
         origins=tuple(entry.origin for entry in entries),
         source=entries[0].group,
+        difficulty=entries[0].difficulty,
     )
 
 
@@ -183,6 +187,7 @@ def _unaskable(
         truths=truths,
         origins=(entry.origin,),
         source=entry.group,
+        difficulty=entry.difficulty,
         failure=failure,
     )
 

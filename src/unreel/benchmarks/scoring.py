@@ -80,6 +80,7 @@ def build_rows(
                 source=asked.group,
                 creator=creator_of(*origins),
                 setting=setting_of(*origins),
+                difficulty=shown[0].difficulty,
             )
             for truth in known
         )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.cli.output import Form, print_table, say
 from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
+from unreel.protocols.groups import DIFFICULTY
 
 if TYPE_CHECKING:
     from unreel.evaluate.scoring import ConditionScore
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 5
 _RECORD: Final = (
     "metric",
-    "creator",
+    "of",
     "value",
     "low",
     "high",
@@ -76,7 +77,7 @@ def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
 
 
 def print_metrics(card: Scorecard, form: Form = "text") -> None:
-    """Print every figure with its interval, count and coverage; for a person, creators by themselves."""
+    """Print every figure with its interval, count and coverage; for a person, creators and parts apart."""
     if form != "text":
         print_table(_RECORD, [*map(_record, card.metrics)], form=form)
         return
@@ -85,9 +86,13 @@ def print_metrics(card: Scorecard, form: Form = "text") -> None:
     print_table(
         ("metric", "value", "95 % interval", "n", "parsed"), [*map(_line, headline.values())]
     )
-    if groups:
-        names = list(dict.fromkeys(name for metrics in groups.values() for name in metrics))
-        print_table(("creator", *names), [_group_line(*group, names) for group in groups.items()])
+    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(DIFFICULTY)}
+    for kind, told in (("creator", groups), ("part", parts)):
+        names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
+        if names:
+            print_table(
+                (kind, *names), [{kind: group, **_cells(m, names)} for group, m in told.items()]
+            )
 
 
 def _by_group(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
@@ -103,7 +108,7 @@ def _record(metric: Metric) -> dict[str, object]:
     name, _, group = metric.name.partition(": ")
     value, coverage = metric.value, metric.coverage
     line: dict[str, object] = dict.fromkeys(_RECORD, "")
-    line |= {"metric": name, "creator": group}
+    line |= {"metric": name, "of": group}
     line |= {"parsed": coverage.parsed, "asked": coverage.asked}
     if isinstance(value, Unmeasured):
         return {**line, "why": value.why}
@@ -127,8 +132,5 @@ def figure(value: Measured) -> str:
     return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
 
 
-def _group_line(
-    group: str, metrics: Mapping[str, Metric], names: Sequence[str]
-) -> dict[str, object]:
-    shown = {name: figure(metrics[name].value) if name in metrics else "" for name in names}
-    return {"creator": group, **shown}
+def _cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
+    return {name: figure(metrics[name].value) if name in metrics else "" for name in names}

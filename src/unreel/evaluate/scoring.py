@@ -55,6 +55,7 @@ def score_run(
                     source=alike(planned.source),
                     creator=alike(creator_of(*planned.origins)),
                     setting=alike(setting_of(*planned.origins)),
+                    difficulty=alike(planned.difficulty),
                 )
                 for truth in planned.truths
             )
@@ -80,6 +81,7 @@ def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
             source=planned.source,
             creator=creator_of(*planned.origins),
             setting=setting_of(*planned.origins),
+            difficulty=planned.difficulty,
         )
 
 

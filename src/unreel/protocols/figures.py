@@ -88,6 +88,8 @@ class Figures:
     """The same for each kind of trace."""
     variants: tuple[tuple[str, str], ...] = ()
     """Endings of a metric's name on the scorecard, and what such a metric counts otherwise."""
+    by_part: tuple[str, ...] = ()
+    """What its scorecard tells once more of each part that the benchmark names, as `METRIC: difficulty=hard`."""
 
     def ranks_by(self, *, judged: bool) -> str:
         """The metric that ranks; `judged`: whether a judge of explanations was named."""

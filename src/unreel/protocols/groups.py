@@ -1,11 +1,20 @@
 """The same figures for parts of a run: by category, by creator, by whatever the rows tell."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from unreel.core.estimate import Scorecard
-from unreel.protocols.protocol import Protocol, Row
+from unreel.protocols.figures import Figures
+from unreel.protocols.protocol import Protocol, Row, Scorer
 
+T = TypeVar("T")
+V = TypeVar("V")
+
+DIFFICULTY: Final = "difficulty="
+_MOST_PARTS: Final = 20
+"""A column with more words than this names clips, not parts: no figure is told of them."""
 UNCATEGORISED = "uncategorised"
 """The group of traces whose annotators named no category."""
 
@@ -23,6 +32,32 @@ def score_groups(
         for name in groups_of(row):
             groups.setdefault(name, []).append(row)
     return {name: instrument.score(groups[name], seed=seed) for name in sorted(groups)}
+
+
+def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
+    """A scorer whose card also has the figures of `figures.by_part` for each part that rows name."""
+
+    def tell(score: Scorer[T, V]) -> Scorer[T, V]:
+        @wraps(score)
+        def whole_and_parts(rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
+            card = score(rows, seed=seed)
+            parts: dict[str, list[Row[T, V]]] = {}
+            for row in rows:
+                if row.difficulty:
+                    parts.setdefault(DIFFICULTY + row.difficulty, []).append(row)
+            if len(parts) > _MOST_PARTS:
+                return card
+            told = [
+                replace(metric, name=f"{metric.name}: {part}")
+                for part in sorted(parts)
+                for metric in score(parts[part], seed=seed).metrics
+                if metric.name in figures.by_part
+            ]
+            return replace(card, metrics=(*card.metrics, *told))
+
+        return whole_and_parts
+
+    return tell
 
 
 def trace_categories(row: Row[Any, Any]) -> tuple[str, ...]:

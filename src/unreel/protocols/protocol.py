@@ -76,6 +76,8 @@ class Row(Generic[T, V]):
     """Who made the clip, or the generated one of a pair; "" for a real clip, or where nobody says."""
     setting: str = ""
     """In which setting it was made."""
+    difficulty: str = ""
+    """How hard its makers hold the clip to be, in their words; "" where they do not say."""
 
     @property
     def makers(self) -> tuple[str, ...]:

@@ -87,6 +87,8 @@ class Item:
     """The scene that the clips show or were made from; clips of one are drawn together."""
     creator: str = ""
     """Who made the generated clip; "" where all are real."""
+    difficulty: str = ""
+    """How hard the benchmark's makers hold the clip to be."""
 
     @property
     def subject(self) -> ClipId | Pair:
@@ -118,6 +120,7 @@ def item_of(row: Mapping[str, Any]) -> Item:
         height=int(row["height"]),
         source=str(row.get("source", "")),  # exports of earlier releases do not tell
         creator=str(row.get("creator", "")),
+        difficulty=str(row.get("difficulty", "")),
     )
 
 

@@ -111,4 +111,5 @@ def _item(planned: Planned[_LocalClip], recipe: ExportRecipe) -> Item:
         height=first.height,
         source=planned.source,
         creator=creator_of(*planned.origins),
+        difficulty=planned.difficulty,
     )

@@ -84,6 +84,7 @@ def _rows(recipe: ExportRecipe, item: Item, outcome: Any) -> list[Row[Any, Any]]
             outcome=outcome,
             source=item.source,
             creator=item.creator,
+            difficulty=item.difficulty,
         )
         for truth in read_truths(recipe, item)
     ]

@@ -58,4 +58,5 @@ FIGURES: Final = Figures(
             "over every pair asked about: one that failed or cannot be read is not right",
         ),
     ),
+    by_part=("accuracy",),
 )

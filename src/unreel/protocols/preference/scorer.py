@@ -8,18 +8,20 @@ from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
+from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import (
     Part,
     count_failures,
     count_unparsed,
     sum_percent,
 )
-from unreel.protocols.preference.figures import INSTRUMENT
+from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
 from unreel.protocols.protocol import Row
 
 PreferenceRow = Row[Position, PreferenceVerdict]
 
 
+@told_by_part(FIGURES)
 def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     """Accuracy in percent over both orders of showing, and how far the order decides the answer.
 

@@ -55,4 +55,5 @@ FIGURES: Final = Figures(
     leading=("srocc", "plcc", "pcr", "sts"),
     exported=("plcc", "srocc", "pcr"),
     variants=(("-impute-3", "a score that cannot be read is taken for 3; failures are left out"),),
+    by_part=("srocc", "plcc", "pcr"),
 )

@@ -8,9 +8,10 @@ from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasur
 from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
+from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import count_failures, count_unparsed
 from unreel.protocols.protocol import Row
-from unreel.protocols.realism.figures import INSTRUMENT
+from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.ordering import pair_consistency
@@ -27,6 +28,7 @@ _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
 )
 
 
+@told_by_part(FIGURES)
 def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     """PLCC, SROCC, PCR and STS against people's ratings, as the paper prints them: at most 1.
 

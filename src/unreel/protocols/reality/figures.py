@@ -91,4 +91,5 @@ FIGURES: Final = Figures(
             "over every clip asked about: one that failed or cannot be read is not right",
         ),
     ),
+    by_part=("accuracy", "balanced", "f1", "fake-accuracy", "real-accuracy"),
 )

@@ -9,6 +9,7 @@ from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed
+from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import (
     Part,
     count_failures,
@@ -17,7 +18,7 @@ from unreel.protocols.measure import (
     sum_percent,
 )
 from unreel.protocols.protocol import Row
-from unreel.protocols.reality.figures import INSTRUMENT
+from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
 from unreel.protocols.telling import Call, Scored, count_calls, measure_f1, measure_scores
 from unreel.stats.detection import Calibration, calibrate
 
@@ -60,6 +61,7 @@ class _Ask:
         return (creator, f"{creator}/{setting}") if setting else (creator,)
 
 
+@told_by_part(FIGURES)
 def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     """Accuracy in percent, for each creator against all real clips, and the mean over creators.
 

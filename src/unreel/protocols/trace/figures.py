@@ -114,4 +114,5 @@ FIGURES: Final = Figures(
             "against the one trace of the clip that the answer meets best, by IoU, then by time",
         ),
     ),
+    by_part=("accuracy", "f1", "fake-accuracy", "real-accuracy", "box-iou", "time-distance"),
 )

@@ -11,6 +11,7 @@ from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed
+from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import (
     Part,
     count_failures,
@@ -20,7 +21,7 @@ from unreel.protocols.measure import (
 )
 from unreel.protocols.protocol import Row
 from unreel.protocols.telling import Call, count_calls, measure_f1
-from unreel.protocols.trace.figures import INSTRUMENT, WHOLE_FRAME
+from unreel.protocols.trace.figures import FIGURES, INSTRUMENT, WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
 
 TraceRow = Row[TraceTruth, TraceVerdict]
@@ -58,6 +59,7 @@ class _Unit:
         return Call(self.cluster, self.label, said if point.read else None)
 
 
+@told_by_part(FIGURES)
 def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """All figures of `trace`, in percent: per annotation row, per video, and against the best trace.
 
