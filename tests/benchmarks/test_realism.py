@@ -11,7 +11,7 @@ from unreel.benchmarks.entry import Entry, Rejected, take_census
 from unreel.benchmarks.realism import agree, read_realism
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import ErrorFamily, Label, Rating
 
 Write = Callable[[str, list[dict[str, Any]]], Path]
 
@@ -112,3 +112,20 @@ def test_a_line_that_is_no_json_is_rejected(tmp_path: Path) -> None:
     entry, rejected = read_realism(tmp_path / "vrb.jsonl")
     assert isinstance(entry, Entry)
     assert rejected.name == "row 2"
+
+
+@pytest.mark.parametrize("spelt", ["human states", "Human_States", "human-states"])
+def test_a_family_of_errors_is_part_of_the_agreed_rating(write_rows: Write, spelt: str) -> None:
+    agreed = {"video": "a.mp4", "score": 2, "error_family": spelt}
+    by_three = {"video": "b.mp4", "error_family": spelt} | {f"score_{i}": 2 for i in (1, 2, 3)}
+    for row in (agreed, by_three):
+        (entry,) = read_realism(write_rows("clips.jsonl", [row]))
+        assert isinstance(entry, Entry)
+        assert entry.rating == Rating(score=2, family=ErrorFamily.HUMAN_STATES)
+
+
+def test_an_unknown_family_of_errors_names_the_three(write_rows: Write) -> None:
+    rows = [{"video": "a.mp4", "score": 2, "error_family": "lighting"}]
+    (rejected,) = read_realism(write_rows("clips.jsonl", rows))
+    assert isinstance(rejected, Rejected)
+    assert "human-states, object-states, human-object-interactions" in rejected.why

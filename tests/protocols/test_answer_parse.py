@@ -2,7 +2,7 @@
 
 import pytest
 
-from unreel.core.judgement import Label
+from unreel.core.judgement import ErrorFamily, Label
 from unreel.core.verdict import Position, Unparsed, UnparsedReason
 from unreel.protocols.preference.parser import parse as parse_preference
 from unreel.protocols.protocol import Mode, Reading
@@ -90,6 +90,30 @@ def test_reality_with_a_confidence(text: str, strict: object, lenient: object) -
     for mode, expected in (("strict", strict), ("lenient", lenient)):
         said = parse_reality(text, reading(mode, "confidence"))
         assert (outcome(said.label), outcome(said.confidence)) == expected
+
+
+HUMAN, OBJECTS = ErrorFamily.HUMAN_STATES, ErrorFamily.OBJECT_STATES
+BOTH = ErrorFamily.INTERACTIONS
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        ("<family>human-states</family><answer>3</answer>", (3, HUMAN), (3, HUMAN)),
+        ("<answer>5</answer><family>none</family>", (5, "none"), (5, "none")),
+        ("<family>Object states</family><answer>2</answer>", (2, MALFORMED), (2, OBJECTS)),
+        ("<family>human-object interaction.</family><answer>2</answer>", (2, MALFORMED), (2, BOTH)),
+        ("<family>human-states, object-states</family><answer>2</answer>", (2, MALFORMED), (2, MALFORMED)),
+        ("<family>not human-states</family><answer>2</answer>", (2, MALFORMED), (2, MALFORMED)),
+        ("<answer>2</answer>", (2, MISSING), (2, MISSING)),
+        ("<think><family>human-states</family></think><answer>2</answer>", (2, MISSING), (2, MISSING)),
+    ],
+)  # fmt: skip
+def test_realism_with_a_family_of_errors(text: str, strict: object, lenient: object) -> None:
+    for mode, expected in (("strict", strict), ("lenient", lenient)):
+        said = parse_realism(text, reading(mode, "families"))
+        assert (outcome(said.score), outcome(said.family)) == expected
+    assert parse_realism(text, reading()).family is None
 
 
 def test_a_confidence_that_nobody_asked_for_is_not_read() -> None:

@@ -7,7 +7,7 @@ from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Rating
+from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import Row
 from unreel.protocols.realism.scorer import RealismRow, score
@@ -130,3 +130,33 @@ def test_ratings_of_one_clip_are_drawn_together() -> None:
     assert isinstance(alone, Estimate)
     assert isinstance(repeated, Estimate)
     assert repeated.high - repeated.low == pytest.approx(alone.high - alone.low, rel=0.2)
+
+
+def seen(clip: int, family: ErrorFamily | None, said: object) -> RealismRow:
+    verdict = RealismVerdict(score=1 + clip % 5, problem="", adherence="", family=said)
+    return Row(
+        subject=ClipId(f"{clip}"),
+        truth=Rating(score=1 + clip // 2 % 5, family=family),
+        outcome=verdict,
+    )
+
+
+def test_families_of_errors_are_compared_with_peoples_and_scored_apart() -> None:
+    human, objects = ErrorFamily.HUMAN_STATES, ErrorFamily.OBJECT_STATES
+    rows = [
+        *(seen(i, human, human) for i in range(10)),
+        *(seen(i, objects, human if i % 2 else objects) for i in range(10, 20)),
+        *(seen(i, human, MISSING) for i in range(20, 23)),
+        *(seen(i, None, "none") for i in range(23, 30)),
+    ]
+    card = score(rows, seed=1)
+    assert value(card, "family") == pytest.approx(100 * 15 / 20)
+    assert str(metric(card, "family").coverage) == "20/23 parsed"
+    assert card.unparsed["family: missing"] == 3
+    assert metric(card, "srocc: family=human-states").coverage.asked == 13
+    assert value(card, "srocc: family=object-states") == value(score(rows[10:20], seed=1), "srocc")
+
+
+def test_a_family_that_nobody_asked_for_is_not_measured() -> None:
+    rows = [seen(i, ErrorFamily.HUMAN_STATES, None) for i in range(9)]
+    assert isinstance(score(rows, seed=1)["family"], Unmeasured)

@@ -29,6 +29,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "score": ("score", "rating", "mos"),
     "problem": ("problem_description", "problem"),
     "adherence": ("standard_adherence", "adherence"),
+    "error_family": ("error_family",),
     "score_1": ("score_1",),
     "score_2": ("score_2",),
     "score_3": ("score_3",),

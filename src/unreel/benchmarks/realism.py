@@ -9,6 +9,7 @@ The paper publishes no layout, so this one is ours. Columns, with other known na
 | `video_id` | name of the clip; the path where it is absent |
 | `split` | `train` (2,309 rows in the paper) or `test` (988) |
 | `model`, `prompt` | who made the clip, from which text |
+| `error_family` | `human-states`, `object-states` or `human-object-interactions`; may be absent |
 | `score`, `problem_description`, `standard_adherence` | the agreed rating, or instead: |
 | `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | one rating for each annotator |
 """
@@ -23,7 +24,7 @@ from typing import Final
 from unreel.benchmarks import cells
 from unreel.benchmarks.columns import Binding, bind
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.records import entry_of, name_of
+from unreel.benchmarks.records import entry_of, family_of, name_of
 from unreel.benchmarks.tables import Cells, columns_of, read_table
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
@@ -74,7 +75,8 @@ def _entry(row: Cells, binding: Binding) -> Entry:
     if entry.rating is not None:
         return entry
     ratings = tuple(_rating(row, binding, number) for number in ANNOTATORS)
-    return replace(entry, rating=agree(ratings), ratings=ratings)
+    rating = replace(agree(ratings), family=family_of(row, binding))
+    return replace(entry, rating=rating, ratings=ratings)
 
 
 def _rating(row: Cells, binding: Binding, number: int) -> Rating:

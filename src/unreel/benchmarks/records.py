@@ -14,7 +14,7 @@ from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
-from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.judgement import ErrorFamily, Label, Rating, Vote
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 
@@ -115,6 +115,7 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
         "score": rating.score if rating else None,
         "problem_description": rating.problem if rating else "",
         "standard_adherence": rating.adherence if rating else "",
+        "error_family": rating.family.value if rating and rating.family else "",
         "traces": traces,
         "ratings": _RATINGS.dump_python(entry.ratings, mode="json"),
         "votes": _VOTES.dump_python(entry.votes, mode="json"),
@@ -153,7 +154,18 @@ def _rating(row: Cells, binding: Binding) -> Rating | None:
         score=cells.whole(cell, "score"),
         problem=_text(row, binding, "problem"),
         adherence=_text(row, binding, "adherence"),
+        family=family_of(row, binding),
     )
+
+
+def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
+    """What the errors of the clip are about, as `human states` or `human-states`."""
+    said = _text(row, binding, "error_family")
+    word = said.lower().replace("_", "-").replace(" ", "-")
+    families = [family.value for family in ErrorFamily]
+    if said and word not in families:
+        cells.refuse("error_family", said, f"Write one of {', '.join(families)}, or nothing")
+    return ErrorFamily(word) if said else None
 
 
 def _nested(row: Cells, binding: Binding, field: str, adapter: TypeAdapter[Any]) -> Any:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.cli.output import Form, print_table, say
 from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
-from unreel.protocols.groups import DIFFICULTY
+from unreel.protocols.groups import PARTS
 
 if TYPE_CHECKING:
     from unreel.evaluate.scoring import ConditionScore
@@ -86,7 +86,7 @@ def print_metrics(card: Scorecard, form: Form = "text") -> None:
     print_table(
         ("metric", "value", "95 % interval", "n", "parsed"), [*map(_line, headline.values())]
     )
-    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(DIFFICULTY)}
+    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
     for kind, told in (("creator", groups), ("part", parts)):
         names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
         if names:

@@ -14,6 +14,14 @@ class Label(StrEnum):
     GENERATED = "generated"
 
 
+class ErrorFamily(StrEnum):
+    """VideoRealBench's three kinds of error, which exclude each other."""
+
+    HUMAN_STATES = "human-states"
+    OBJECT_STATES = "object-states"
+    INTERACTIONS = "human-object-interactions"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
     """A person's realism score, 1 (bad) to 5 (excellent), with its reasons."""
@@ -23,6 +31,8 @@ class Rating:
     """What is unrealistic in the clip."""
     adherence: str = ""
     """Why that deserves this score, in the words of the rubric."""
+    family: ErrorFamily | None = None
+    """What its errors are about; `None` where it has none or nobody says."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument

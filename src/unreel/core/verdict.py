@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from unreel.core.box import Box
-from unreel.core.judgement import Label
+from unreel.core.judgement import ErrorFamily, Label
 
 
 class UnparsedReason(StrEnum):
@@ -42,6 +43,8 @@ class RealismVerdict:
     score: int | Unparsed
     problem: str | Unparsed
     adherence: str | Unparsed
+    family: ErrorFamily | Literal["none"] | Unparsed | None = None
+    """What the errors are about, `none` where there are none; `None` where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ COMPARED: Final = (
     "prompt",
     "difficulty",
     "score",
+    "error_family",
     "traces",
 )
 BYTES: Final = "bytes"

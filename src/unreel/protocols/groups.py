@@ -1,18 +1,20 @@
 """The same figures for parts of a run: by category, by creator, by whatever the rows tell."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, TypeVar
 
 from unreel.core.estimate import Scorecard
+from unreel.core.judgement import Rating
 from unreel.protocols.figures import Figures
 from unreel.protocols.protocol import Protocol, Row, Scorer
 
 T = TypeVar("T")
 V = TypeVar("V")
 
-DIFFICULTY: Final = "difficulty="
+PARTS: Final = ("difficulty=", "family=")
+"""How the name of a part begins."""
 _MOST_PARTS: Final = 20
 """A column with more words than this names clips, not parts: no figure is told of them."""
 UNCATEGORISED = "uncategorised"
@@ -43,8 +45,8 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
             card = score(rows, seed=seed)
             parts: dict[str, list[Row[T, V]]] = {}
             for row in rows:
-                if row.difficulty:
-                    parts.setdefault(DIFFICULTY + row.difficulty, []).append(row)
+                for part in _parts_of(row):
+                    parts.setdefault(part, []).append(row)
             if len(parts) > _MOST_PARTS:
                 return card
             told = [
@@ -58,6 +60,13 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
         return whole_and_parts
 
     return tell
+
+
+def _parts_of(row: Row[Any, Any]) -> Iterator[str]:
+    family = row.truth.family if isinstance(row.truth, Rating) else None
+    for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
+        if name:
+            yield f"{kind}{name}"
 
 
 def trace_categories(row: Row[Any, Any]) -> tuple[str, ...]:

@@ -50,6 +50,12 @@ FIGURES: Final = Figures(
             range=_CORRELATION,
             places=_PLACES,
         ),
+        Figure(
+            metric="family",
+            title="Error family",
+            meaning="readable families of errors that are those people saw",
+            group="family",
+        ),
     ),
     ranking="srocc",
     leading=("srocc", "plcc", "pcr", "sts"),

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode, Reading
-from unreel.protocols.realism.prompts import TERMS, VERBAL_PROMPTS
+from unreel.protocols.realism.prompts import FAMILY_PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.text import (
     SHORT,
     after_thinking,
@@ -54,6 +55,16 @@ _HEADS: Final = {
         re.IGNORECASE | re.ASCII,
     ),
 }
+Family = ErrorFamily | Literal["none"]
+_KNOWN: Final[dict[str, Family]] = {
+    "none": "none",
+    **{family.value: family for family in ErrorFamily},
+}
+_LETTERS: Final = re.compile(r"[a-z]+")
+_FAMILY: Final = re.compile(
+    r"<\s{0,3}family\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}family\s{0,3}>)?",
+    re.IGNORECASE | re.ASCII,
+)
 _REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
@@ -64,11 +75,27 @@ def parse(text: str, reading: Reading) -> RealismVerdict:
     `lenient` takes all of that, the two forms mixed, an unclosed tag, and an answer that is nothing
     but the score. A number outside 1 to 5 is out of range; a fraction is malformed, never rounded.
     """
+    asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=first_read(_scores(text, reading)),
+        score=first_read(_scores(_FAMILY.sub("", text) if asks else text, reading)),
         problem=first_read(_reasons(text, "problem", reading.mode)),
         adherence=first_read(_reasons(text, "adherence", reading.mode)),
+        family=first_read(_families(text, reading.mode)) if asks else None,
     )
+
+
+def _families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
+    """The last term in its tag; `lenient` takes other cases, blanks for hyphens and a missing plural."""
+    body = after_thinking(text).strip()
+    pieces = tagged(body, "family", "strict")
+    yield _family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
+    if mode == "lenient" and (pieces := tagged(unwrapped(body), "family", "lenient")):
+        words = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
+        yield _family(words if words in _KNOWN else f"{words}s")
+
+
+def _family(piece: str) -> Family | Unparsed:
+    return _KNOWN.get(piece, unparsed(UnparsedReason.MALFORMED, piece))
 
 
 def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from unreel.core.judgement import ErrorFamily
 from unreel.protocols.protocol import Prompt
 
 SOURCE: Final = "VideoRealBench, CVPR 2026"
@@ -59,6 +60,12 @@ _ENDINGS: Final = {
     "no-structure": f"\n\n{_THOUGHT}{_SCORE}",
     "score-only": f"\n\n{_SCORE}",
 }
+_FAMILIES: Final = (
+    "Then say within <family> </family> what the errors are about, using only one of the following "
+    f"terms: {', '.join(family.value for family in ErrorFamily)}, none.\n\n"
+)
+FAMILY_PROMPTS: Final = frozenset({"families"})
+"""Variants that ask which of the three families of errors the clip shows."""
 _PRINTED: Final = frozenset({"paper", "no-structure"})
 VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
 """Variants answered by a word of `TERMS`; the others are answered by an integer."""
@@ -73,6 +80,11 @@ PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
             )
             for name, ending in _ENDINGS.items()
         },
+        "families": Prompt(
+            text=f"{_TASK}{_INTEGERS}.\n\n{_STRUCTURE}{_FAMILIES}{_SCORE}",
+            source=SOURCE,
+            wording="derived",
+        ),
         **{
             f"{name}-verbal": Prompt(
                 text=_TASK + _in_words(_INTEGERS) + ending, source=SOURCE, wording="derived"

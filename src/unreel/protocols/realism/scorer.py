@@ -9,7 +9,7 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.groups import told_by_part
-from unreel.protocols.measure import count_failures, count_unparsed
+from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
 from unreel.protocols.protocol import Row
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
@@ -38,13 +38,19 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     - `sts` is the mean of the similarities that the rows carry in `text_score`, over answers that give
       a reason to clips whose rating has one. An answer without reasons is left out and counted; without
       any similarity `sts` is unmeasured.
+    - `family` is the share of readable families of errors that are those people saw, over clips of which
+      they told one; a prompt must ask for it.
     """
     answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
         n_answered=len(answered),
-        metrics=(*_score_metrics(answered, seed=seed), _sts(answered, seed=seed)),
+        metrics=(
+            *_score_metrics(answered, seed=seed),
+            _sts(answered, seed=seed),
+            _families(answered, seed=seed),
+        ),
         failures=count_failures(rows),
         unparsed=count_unparsed(part for _, verdict in answered for part in _parts(verdict)),
     )
@@ -78,7 +84,19 @@ def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
     return Metric(name="sts", value=value, coverage=coverage)
 
 
+def _families(answered: Sequence[Answered], *, seed: int) -> Metric:
+    asked = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
+    read = [(row, family) for row, family in asked if not isinstance(family, Unparsed)]
+    coverage = Coverage(parsed=len(read), asked=len(asked))
+    value: Measured = Unmeasured("no family of errors was asked for, or none is known")
+    if asked:
+        right = [float(family is row.truth.family) for row, family in read]
+        value = mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
+    return Metric(name="family", value=value, coverage=coverage)
+
+
 def _parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:
     yield "score", verdict.score
     yield "problem", verdict.problem
     yield "adherence", verdict.adherence
+    yield "family", verdict.family

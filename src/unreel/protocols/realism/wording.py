@@ -28,6 +28,8 @@ def _phrase(p_generated: Sequence[float], prompt: str) -> str:
 def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
     yield "problem", or_missing(verdict.problem, plain_lines)
     yield "in the scale's words", or_missing(verdict.adherence, plain_lines)
+    if verdict.family is not None:
+        yield "errors", or_missing(verdict.family, str)
 
 
 WORDING: Final[Wording[Rating, RealismVerdict]] = Wording(
