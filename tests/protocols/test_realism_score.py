@@ -160,3 +160,19 @@ def test_families_of_errors_are_compared_with_peoples_and_scored_apart() -> None
 def test_a_family_that_nobody_asked_for_is_not_measured() -> None:
     rows = [seen(i, ErrorFamily.HUMAN_STATES, None) for i in range(9)]
     assert isinstance(score(rows, seed=1)["family"], Unmeasured)
+
+
+def test_low_scores_tell_generated_clips_from_real_ones() -> None:
+    def of(clip: str, creator: str, given: int | Unparsed) -> RealismRow:
+        verdict = RealismVerdict(score=given, problem="", adherence="")
+        truth = Rating(score=3)
+        return Row(subject=ClipId(clip), truth=truth, outcome=verdict, creator=creator)
+
+    real = [of(f"r{i}", "", 5 if i < 15 else 3) for i in range(20)]
+    made = [of(f"g{i}", "Veo", 1 if i < 6 else 3) for i in range(10)]
+    card = score([*real, *made, of("u", "Veo", MISSING)], seed=1)
+    assert value(card, "auc") == pytest.approx((6 * 20 + 4 * 15 + 4 * 5 / 2) / (10 * 20))
+    assert value(card, "tpr-at-fpr-5") == pytest.approx(60)
+    assert isinstance(card["tpr-at-fpr-1"], Unmeasured)
+    assert str(metric(card, "auc").coverage) == "30/31 parsed"
+    assert isinstance(score(made, seed=1)["auc"], Unmeasured)

@@ -247,7 +247,9 @@ def test_scores_come_from_the_label_and_its_confidence() -> None:
     squares = 7 * (0.1**2 + 0.4**2 + 0.7**2) + 7 * ((1 - 0.8) ** 2 + (1 - 0.4) ** 2)
     assert value(card, "brier") == pytest.approx(squares / 35)
     assert isinstance(card["ece"], Estimate)
-    assert card["tpr-at-fpr-1"] == Unmeasured("1% of false alarms need 100 real clips, here are 21")
+    assert card["tpr-at-fpr-1"] == Unmeasured(
+        "1 % of false alarms need 100 real clips, here are 21"
+    )
 
 
 @given(st.decimals(0, 100, places=2))

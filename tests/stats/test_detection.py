@@ -306,7 +306,9 @@ def test_a_rate_of_false_alarms_needs_real_clips_enough_to_show_it(fpr: float, f
         measured = tpr_at_fpr(truth, truth, fpr=fpr, seed=1)
         assert isinstance(measured, Estimate) is is_measured
     short = tpr_at_fpr([0] * 7 + generated, [0] * 7 + generated, fpr=fpr, seed=1)
-    assert short == Unmeasured(f"{fpr:.0%} of false alarms need {fewest} real clips, here are 7")
+    assert short == Unmeasured(
+        f"{100 * fpr:g} % of false alarms need {fewest} real clips, here are 7"
+    )
 
 
 def test_clips_asked_about_twice_are_no_more_real_clips() -> None:

@@ -137,14 +137,13 @@ F1: Final = Figure(
 )
 
 
-def scored_figures(group: str, score: str) -> tuple[Figure, ...]:
-    """The figures of a score by which clips can be put in an order, from real to generated."""
-    caught = f"generated clips above the {score} that at most {{rate:.0%}} of real ones exceed"
+def scored_figures(group: str, ranks: str) -> tuple[Figure, ...]:
+    """The figures of a score by which a generated clip can stand apart from a real one: how it `ranks`."""
     return (
         Figure(
             metric="auc",
             title="AUC",
-            meaning=f"chance that a generated clip has the higher {score} than a real one, a tie being half",
+            meaning=f"chance that a generated clip {ranks} a real one, a tie being half",
             group=group,
             unit="",
             range=(0.0, 1.0),
@@ -153,8 +152,8 @@ def scored_figures(group: str, score: str) -> tuple[Figure, ...]:
         *(
             Figure(
                 metric=metric,
-                title=f"TPR at {rate:.0%} FPR",
-                meaning=caught.format(rate=rate),
+                title=f"TPR at {100 * rate:g} % FPR",
+                meaning=f"generated clips caught while at most {100 * rate:g} % of real ones are taken for such",
                 group=group,
             )
             for metric, rate in FALSE_ALARMS.items()

@@ -112,7 +112,9 @@ def tpr_at_fpr(
     ties = Ties.of(clusters, len(truth))
     n_real, fewest = ties.only(truth == 0).n_scenes, math.ceil(1 / fpr - _WHOLE)
     if n_real < fewest:
-        return Unmeasured(f"{fpr:.0%} of false alarms need {fewest} real clips, here are {n_real}")
+        return Unmeasured(
+            f"{100 * fpr:g} % of false alarms need {fewest} real clips, here are {n_real}"
+        )
     if not truth.any():
         return Unmeasured("needs at least one generated clip")
     sample = Sample.of((-column, truth), ties)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import Figure, Figures
+from unreel.protocols.figures import Figure, Figures, scored_figures
 
 INSTRUMENT: Final = Instrument("realism", 2)
 _CORRELATION: Final = (-1.0, 1.0)
@@ -40,6 +40,7 @@ FIGURES: Final = Figures(
             range=(0.0, 1.0),
             places=_PLACES,
         ),
+        *scored_figures("score", "is scored less realistic than"),
         Figure(
             metric="sts",
             title="STS",

@@ -6,12 +6,13 @@ from typing import Final
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
-from unreel.core.judgement import Rating
+from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
 from unreel.protocols.protocol import Row
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
+from unreel.protocols.telling import Scored, measure_scores
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.ordering import pair_consistency
@@ -38,6 +39,8 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     - `sts` is the mean of the similarities that the rows carry in `text_score`, over answers that give
       a reason to clips whose rating has one. An answer without reasons is left out and counted; without
       any similarity `sts` is unmeasured.
+    - `auc` and `tpr-at-fpr-` take a low score for a sign of a generated clip, over readable scores; they
+      are measured where some of the clips are real.
     - `family` is the share of readable families of errors that are those people saw, over clips of which
       they told one; a prompt must ask for it.
     """
@@ -48,6 +51,7 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
         n_answered=len(answered),
         metrics=(
             *_score_metrics(answered, seed=seed),
+            *_telling(answered, seed=seed),
             _sts(answered, seed=seed),
             _families(answered, seed=seed),
         ),
@@ -66,6 +70,17 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
         for name, figure in _FIGURES:
             value = figure(human, given, seed=seed, clusters=clips)
             yield Metric(name=name + suffix, value=value, coverage=coverage)
+
+
+def _telling(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
+    scored = [
+        Scored(row.cluster, Label.GENERATED if row.creator else Label.REAL, -verdict.score)
+        for row, verdict in answered
+        if not isinstance(verdict.score, Unparsed)
+    ]
+    coverage = Coverage(parsed=len(scored), asked=len(answered))
+    why = "no score could be read"
+    yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
 
 
 def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:

@@ -48,7 +48,7 @@ FIGURES: Final = Figures(
             meaning="clips of one creator that were called generated",
             formula="100 * its clips called generated / its clips",
         ),
-        *scored_figures("confidence", "probability told"),
+        *scored_figures("confidence", "is told more likely generated than"),
         Figure(
             metric="brier",
             title="Brier score",
