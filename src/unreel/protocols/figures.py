@@ -129,11 +129,19 @@ ANSWERED_REAL: Final = Figure(
 )
 FALSE_ALARMS: Final = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
 """Figures of the generated clips caught, by the share of real ones that may be called generated."""
+PART_VARIANTS: Final = (
+    (
+        ": difficulty=D",
+        "of the clips whose difficulty the benchmark calls D, for some of the figures",
+    ),
+)
+"""Endings of the metrics in `by_part`."""
 F1: Final = Figure(
     metric="f1",
     title="F1",
     meaning="harmonic mean of precision and recall of the calls `generated`",
     group="classification",
+    formula="100 * 2 * caught / (2 * caught + real ones called generated + generated ones not called so)",
 )
 
 
@@ -148,6 +156,7 @@ def scored_figures(group: str, ranks: str) -> tuple[Figure, ...]:
             unit="",
             range=(0.0, 1.0),
             places=3,
+            formula="(pairs in order + pairs tied / 2) / pairs of a generated and a real clip",
         ),
         *(
             Figure(
@@ -155,6 +164,8 @@ def scored_figures(group: str, ranks: str) -> tuple[Figure, ...]:
                 title=f"TPR at {100 * rate:g} % FPR",
                 meaning=f"generated clips caught while at most {100 * rate:g} % of real ones are taken for such",
                 group=group,
+                formula="100 * generated clips beyond the threshold / generated clips; what ties with it is not "
+                f"beyond; needs {1 / rate:.0f} real clips",
             )
             for metric, rate in FALSE_ALARMS.items()
         ),

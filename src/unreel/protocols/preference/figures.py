@@ -3,7 +3,7 @@
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import HABIT, Figure, Figures
+from unreel.protocols.figures import HABIT, PART_VARIANTS, Figure, Figures
 
 INSTRUMENT: Final = Instrument("preference", 1)
 FIGURES: Final = Figures(
@@ -53,6 +53,7 @@ FIGURES: Final = Figures(
     sides=("real-first-accuracy", "real-second-accuracy", "position-bias"),
     by_creator=("pooled",),
     variants=(
+        *PART_VARIANTS,
         (
             "-all-pairs",
             "over every pair asked about: one that failed or cannot be read is not right",

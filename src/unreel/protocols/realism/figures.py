@@ -3,7 +3,7 @@
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import Figure, Figures, scored_figures
+from unreel.protocols.figures import PART_VARIANTS, Figure, Figures, scored_figures
 
 INSTRUMENT: Final = Instrument("realism", 2)
 _CORRELATION: Final = (-1.0, 1.0)
@@ -56,11 +56,19 @@ FIGURES: Final = Figures(
             title="Error family",
             meaning="readable families of errors that are those people saw",
             group="family",
+            formula="100 * families named as people do / families named, of clips for which people named one",
         ),
     ),
     ranking="srocc",
     leading=("srocc", "plcc", "pcr", "sts"),
     exported=("plcc", "srocc", "pcr"),
-    variants=(("-impute-3", "a score that cannot be read is taken for 3; failures are left out"),),
+    variants=(
+        *PART_VARIANTS,
+        (
+            ": family=F",
+            "of the clips whose errors people put in the family F, for some of the figures",
+        ),
+        ("-impute-3", "a score that cannot be read is taken for 3; failures are left out"),
+    ),
     by_part=("srocc", "plcc", "pcr"),
 )

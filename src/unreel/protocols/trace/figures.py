@@ -9,6 +9,7 @@ from unreel.protocols.figures import (
     F1,
     FAKE_ACCURACY,
     HABIT,
+    PART_VARIANTS,
     REAL_ACCURACY,
     Figure,
     Figures,
@@ -108,6 +109,7 @@ FIGURES: Final = Figures(
     by_creator=("fake-accuracy", "box-iou", "time-distance"),
     by_category=("fake-accuracy", "explanation", "box-iou", "time-distance"),
     variants=(
+        *PART_VARIANTS,
         ("-per-video", "the mean of a clip's annotation rows first, then of clips"),
         (
             "-best-of",
