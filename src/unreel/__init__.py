@@ -1,7 +1,7 @@
 """unreel tells whether a video looks AI-generated, where, when and why.
 
-The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `curate`,
-`open_benchmark`, `open_media`. A verb is loaded when it is first used.
+The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `compare`,
+`curate`, `open_benchmark`, `open_media`. A verb is loaded when it is first used.
 """
 
 import sys
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
+from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from unreel.evaluate.review import Review
     from unreel.media.reader import MediaReader
     from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
+    from unreel.verbs.comparing import compare
     from unreel.verbs.curating import Curated, curate
     from unreel.verbs.opening import open_benchmark, open_media
     from unreel.verbs.reviewing import review, review_async
@@ -65,9 +67,12 @@ __all__ = [
     "Clip",
     "ClipFacts",
     "ClipId",
+    "Comparison",
+    "Comparisons",
     "Condition",
     "Coverage",
     "Curated",
+    "Difference",
     "Entry",
     "Estimate",
     "Exhibit",
@@ -119,6 +124,7 @@ __all__ = [
     "Verdict",
     "VideoFacts",
     "Vote",
+    "compare",
     "curate",
     "evaluate",
     "open_benchmark",
@@ -144,6 +150,7 @@ _LAZY = {
     "Run": "unreel.verbs.running",
     "Sheet": "unreel.reviewers.contract",
     "ShownFrame": "unreel.reviewers.contract",
+    "compare": "unreel.verbs.comparing",
     "curate": "unreel.verbs.curating",
     "evaluate": "unreel.verbs.running",
     "open_benchmark": "unreel.verbs.opening",

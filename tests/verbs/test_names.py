@@ -16,7 +16,7 @@ from unreel.reviewers.section import ReviewerSection
 from unreel.verbs.models import RecipeKeys, ReviewerKeys
 
 Python = Callable[..., str]
-VERBS = ("curate", "evaluate", "open_benchmark", "open_media", "open_run", "review")
+VERBS = ("compare", "curate", "evaluate", "open_benchmark", "open_media", "open_run", "review")
 VERBS = (*VERBS, "review_async", "score")
 HEAVY = ("av", "lance", "numpy", "pandas", "PIL", "pyarrow", "pydantic", "rich", "scipy")
 
@@ -110,6 +110,7 @@ def test_the_keys_that_verbs_take_are_those_of_a_recipe() -> None:
     [
         ("evaluate('films', model='coin', protocol='reality')", "eval"),
         ("open_run('run')", "eval"),
+        ("compare('run', 'other')", "eval"),
         ("curate({})", "curate"),
     ],
 )

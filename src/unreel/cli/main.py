@@ -24,6 +24,9 @@ class _Word:
 
 COMMANDS: Final = {
     "eval": _Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
+    "compare": _Word(
+        Lazy("unreel.cli.compare:compare"), "Tell what reviewers differ by on the same clips."
+    ),
     "curate": _Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
     "doctor": _Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
     "export": _Word(Lazy("unreel.cli.export:export"), "Take a benchmark or a run to another tool."),

@@ -36,6 +36,15 @@ class Condition:
         return " ".join(f"{name}={value}" for name, value in self.written().items())
 
 
+def differing(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """The fields in which they are not all alike."""
+    return tuple(
+        field.name
+        for field in fields(Condition)
+        if len({getattr(condition, field.name) for condition in conditions}) > 1
+    )
+
+
 LATER: Final[Mapping[str, object]] = {"max_pixels": None, "marks": "default"}
 
 

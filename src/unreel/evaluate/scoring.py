@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from unreel.benchmarks.planning import Unaskable
-from unreel.core.clip import ClipId, creator_of, setting_of
+from unreel.benchmarks.planning import Planned, Unaskable
+from unreel.core.clip import creator_of, setting_of
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
@@ -38,27 +38,11 @@ def score_run(
     """
     rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
-    alike = _Alike()
-    for planned, answer in planned_with_answers(run):
-        if isinstance(planned, Unaskable):
-            for condition in planned.conditions:
-                rows[condition].extend(_failed(planned.subject, planned))
-        elif answer is None:
-            missing[planned.question.condition] += 1
+    for _, condition, row in read_rows(run, mode=mode):
+        if row is None:
+            missing[condition] += 1
         else:
-            outcome = alike(read_answer(planned, answer, mode=mode))
-            rows[planned.question.condition].extend(
-                Row(
-                    subject=planned.question.subject,
-                    truth=alike(truth),
-                    outcome=outcome,
-                    source=alike(planned.source),
-                    creator=alike(creator_of(*planned.origins)),
-                    setting=alike(setting_of(*planned.origins)),
-                    difficulty=alike(planned.difficulty),
-                )
-                for truth in planned.truths
-            )
+            rows[condition].append(row)
     score = run.recipe.instrument.score
     return tuple(
         ConditionScore(
@@ -72,16 +56,41 @@ def score_run(
     )
 
 
-def _failed(subject: ClipId, planned: Unaskable) -> Iterator[Row[Any, Any]]:
+def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any, Any] | None]]:
+    """What is scored, in the order of the plan: the entry's name, the condition, and each of its rows.
+
+    A question that was not put has no row: it comes once, with `None`.
+    """
+    alike = _Alike()
+    for planned, answer in planned_with_answers(run):
+        if isinstance(planned, Unaskable):
+            for condition in planned.conditions:
+                for row in _rows(planned, planned.subject, planned.failure, alike):
+                    yield planned.name, condition, row
+            continue
+        question = planned.question
+        if answer is None:
+            yield planned.name, question.condition, None
+            continue
+        said = alike(read_answer(planned, answer, mode=mode))
+        for row in _rows(planned, question.subject, said, alike):
+            yield planned.name, question.condition, row
+
+
+def _rows(
+    planned: Planned[Any] | Unaskable, subject: Any, outcome: Any, alike: "_Alike"
+) -> Iterator[Row[Any, Any]]:
+    source, difficulty = alike(planned.source), alike(planned.difficulty)
+    creator, setting = (alike(of(*planned.origins)) for of in (creator_of, setting_of))
     for truth in planned.truths:
         yield Row(
             subject=subject,
-            truth=truth,
-            outcome=planned.failure,
-            source=planned.source,
-            creator=creator_of(*planned.origins),
-            setting=setting_of(*planned.origins),
-            difficulty=planned.difficulty,
+            truth=alike(truth),
+            outcome=outcome,
+            source=source,
+            creator=creator,
+            setting=setting,
+            difficulty=difficulty,
         )
 
 

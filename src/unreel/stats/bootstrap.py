@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.leaving_out import LeftOut, asked_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
 from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
@@ -72,6 +73,8 @@ def _of_many(
     level: float,
     limits: Limits | None,
 ) -> Measured:
+    if asked_groups() is not None:
+        return _left_out(statistic, sample, value, level=level)
     found = resample(statistic, sample, seed=seed, level=level)
     n_clusters = float(found.n_clusters)
     ends = enclose(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
@@ -80,6 +83,20 @@ def _of_many(
     n_rows, rests_on = sample.n_rows, int(n_clusters)
     return Estimate(
         value=value, low=ends[0], high=ends[1], n=n_rows, n_clusters=rests_on, level=level
+    )
+
+
+def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: float) -> LeftOut:
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+        without = np.concatenate([statistic(block) for block in sample.without_scenes()])
+    return LeftOut(
+        value=value,
+        low=value,
+        high=value,
+        n=sample.n_rows,
+        n_clusters=sample.n_clusters,
+        level=level,
+        without=tuple(without.tolist()),
     )
 
 
@@ -201,9 +218,9 @@ def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]
 
 
 def why_too_few(sample: Sample, *, level: float) -> str:
-    """Why the clips are too few for an interval at `level`, or "" when they are enough."""
+    """Why the clips are too few for an interval at `level`, or "" when they are enough or none is wanted."""
     fewest = fewest_clusters(level)
-    if sample.n_clusters >= fewest:
+    if sample.n_clusters >= fewest or asked_groups() is not None:
         return ""
     return f"an interval at level {level:g} needs {fewest} clips, here are {sample.n_clusters}"
 

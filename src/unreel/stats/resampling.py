@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from unreel.stats.leaving_out import asked_groups
 from unreel.stats.proportion import normal_quantile
 from unreel.stats.sample import Array, Clusters, Draw, Sample, Ties
 
@@ -64,7 +65,12 @@ def fewest_clusters(level: float) -> int:
 
 
 def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
-    """Whether no two rows would be drawn together: each a scene of its own, and creators too few to draw."""
+    """Whether no two rows would be drawn together: each a scene of its own, and creators too few to draw.
+
+    Rows that are left out together are not.
+    """
+    if asked_groups() is not None:
+        return False
     ties = Ties.of(clusters, n_rows)
     return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from unreel.core.cluster import Cluster
 from unreel.core.errors import InvalidValueError
+from unreel.stats.leaving_out import MOST_GROUPS, asked_groups
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -18,8 +19,6 @@ BoolArray = npt.NDArray[np.bool_]
 _BLOCK: Final = 2**15
 # One binomial draw per kind costs about as much as this many single draws.
 _BINOMIAL_COST: Final = 8
-# More creators than this are left out in groups: their spread is known well enough by then.
-_MOST_LEFT_OUT: Final = 100
 _NOBODY: Final = -1
 
 
@@ -54,9 +53,9 @@ class Ties:
         elif len(clusters) and isinstance(clusters[0], Cluster):
             scenes, creators = zip(*clusters, strict=True)
             nobody = int("" in creators)  # it sorts before every name
-            ties = cls(_numbered(scenes), _numbered(creators) - nobody)
+            ties = cls(_number_scenes(scenes), _numbered(creators) - nobody)
         else:
-            _, scene = np.unique(np.asarray(clusters), return_inverse=True)
+            scene = _number_scenes(np.asarray(clusters).tolist())
             ties = cls(scene, np.full(len(scene), _NOBODY))
         if ties.scene.shape != (n_rows,):
             msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
@@ -80,6 +79,11 @@ class Ties:
 
 Clusters = Ties | Sequence[str | Cluster] | npt.NDArray[Any] | None
 """What every row is drawn with: its clip, or its scene and creator; `None` when no row is tied to another."""
+
+
+def _number_scenes(labels: Sequence[str]) -> IntArray:
+    groups = asked_groups()
+    return _numbered(labels) if groups is None else groups.number(labels)
 
 
 def _numbered(labels: Sequence[str]) -> IntArray:
@@ -223,11 +227,17 @@ class Sample:
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
         return min(part / max(1, most) for part, most in shared), n_creators, n_scenes
 
+    def without_scenes(self) -> Iterator[Array]:
+        """Weights with each of `MOST_GROUPS` groups of scenes left out, one per line, in blocks."""
+        return self._without(self.ties.scene % MOST_GROUPS, np.arange(MOST_GROUPS))
+
     def without_creators(self) -> Iterator[Array]:
         """Weights with each creator left out, one per line, in blocks; of very many creators, some at a time."""
         _, place = np.unique(self.ties.creator, return_inverse=True)
-        group = np.where(self.ties.creator == _NOBODY, _NOBODY, place % _MOST_LEFT_OUT)
-        left_out = np.unique(group[group != _NOBODY])
+        group = np.where(self.ties.creator == _NOBODY, _NOBODY, place % MOST_GROUPS)
+        return self._without(group, np.unique(group[group != _NOBODY]))
+
+    def _without(self, group: IntArray, left_out: IntArray) -> Iterator[Array]:
         for start in range(0, len(left_out), self.block):
             lines = left_out[start : start + self.block]
             yield np.stack([_count(group != line, self.starts) for line in lines])

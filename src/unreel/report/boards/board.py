@@ -1,14 +1,15 @@
 """Boards: reviewers that answered the same questions, side by side, panel by panel."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
 from unreel.core.estimate import Estimate
-from unreel.core.question import Condition
+from unreel.core.question import Condition, differing
+from unreel.evaluate.comparing import tell_apart
 from unreel.protocols.figures import Figure
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
@@ -141,27 +142,11 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
 
 def name_entrants(entrants: Sequence[Entrant]) -> list[str]:
     """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
-    conditions = list(dict.fromkeys(entrant.condition for entrant in entrants))
-    telling = list(_telling(conditions))
-    names = [
-        " · ".join([entrant.reviewer, *(str(told[f]) for f in telling if f in told)])
-        for entrant in entrants
-        for told in (entrant.condition.written(),)
-    ]
-    return [
-        f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
-        for i, name in enumerate(names)
-    ]
-
-
-def _telling(conditions: Sequence[Condition]) -> Iterator[str]:
-    for name in Condition.__slots__:
-        if len({getattr(condition, name) for condition in conditions}) > 1:
-            yield name
+    return tell_apart([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
 
 def _shared(conditions: Sequence[Condition]) -> str:
-    telling = set(_telling(conditions))
+    telling = differing(conditions)
     first = conditions[0]
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 

@@ -1,0 +1,103 @@
+"""`unreel compare`: reviewers side by side on the clips that both judged."""
+
+import sys
+
+import click
+
+from unreel.cli.output import json_option, print_json, print_table, say
+from unreel.core.comparison import Comparison, Comparisons, Difference
+from unreel.core.estimate import Unmeasured
+from unreel.core.registry import Lazy
+from unreel.core.settings import read_settings
+from unreel.protocols.protocol import Mode
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Compare this figure of the scorecard, or `NAME: CREATOR` for all creators. Repeatable.",
+)
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    show_default="what each run's recipe says",
+    help="Read the form that was asked for, or also its usual variations.",
+)
+@click.option(
+    "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
+)
+@json_option
+def compare(
+    *,
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    parser: Mode | None,
+    judge: str | None,
+    as_json: bool,
+) -> None:
+    """Tell what the figures of every two RUNS differ by on the clips that both judged.
+
+    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; one run that was asked under
+    several conditions can be compared with itself. All must have asked the same instrument about the
+    same clips. Nobody is asked. Ends with status 1 when questions were left out because one of the two
+    was not asked, failed, or cannot be read.
+    """
+    compare_runs = Lazy("unreel.evaluate.comparing:compare_runs", "eval").load()
+    open_named_run = Lazy("unreel.evaluate.finding:open_named_run", "eval").load()
+    settings = read_settings()
+    opened = [open_named_run(run, settings) for run in runs]
+    found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+    sys.exit(0 if found.is_complete else 1)
+
+
+def _print(found: Comparisons) -> None:
+    say(f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)")
+    for comparison in found:
+        print_table(
+            ("metric", "first", "second", "less", "95 % interval", "p", "Holm"),
+            [_line(difference) for difference in comparison.differences],
+            title=f"{comparison.first} less {comparison.second}",
+        )
+        say(*_counts(comparison))
+
+
+def _counts(comparison: Comparison) -> list[str]:
+    both = f"{comparison.n_common} questions that both answered readably"
+    lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
+    if comparison.n_invalid:
+        lines.append(f"  {comparison.n_invalid} left out: one of the two has no readable answer")
+    if comparison.n_unshared:
+        lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
+    return lines
+
+
+def _line(found: Difference) -> dict[str, object]:
+    gap = found.difference
+    line = {"metric": found.metric, "first": _spelt(found.first), "second": _spelt(found.second)}
+    if isinstance(gap, Unmeasured):
+        return {**line, "less": "", "95 % interval": gap, "p": "", "Holm": ""}
+    return {
+        **line,
+        "less": f"{gap.value:+.2f}",
+        "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
+        "p": _chance(found.p),
+        "Holm": _chance(found.p_corrected),
+    }
+
+
+def _spelt(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _chance(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"  # noqa: PLR2004  the last place that is printed

@@ -1,0 +1,104 @@
+"""Reviewers side by side on the same clips."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unreel.core.estimate import Measured
+from unreel.core.notebook import html_table
+from unreel.core.plain import plain
+from unreel.core.question import Instrument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One figure of two reviewers on the clips that both judged."""
+
+    metric: str
+    first: float | None
+    """The first one's figure on these clips; `None` where there is none."""
+    second: float | None
+    difference: Measured
+    """The first less the second."""
+    p: float | None = None
+    """How often chance alone would give a difference as large, either way; `None` where there is none."""
+    p_corrected: float | None = None
+    """The same among all differences that are shown, by Holm's correction."""
+
+    def __str__(self) -> str:
+        if self.p is None or self.p_corrected is None:
+            return f"{self.metric}: {self.difference}"
+        return f"{self.metric}: {self.difference}, p={self.p:.3g}, corrected {self.p_corrected:.3g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two reviewers, or one under two conditions, on the clips that both judged."""
+
+    first: str
+    second: str
+    n_common: int
+    """Questions that both answered readably: the figures count these alone."""
+    n_sources: int
+    """Scenes that they come from; a clip whose scene nobody names is one of its own."""
+    n_invalid: int
+    """Questions put to both that one of them, or both, did not answer readably."""
+    n_unshared: int
+    """Questions put to one of them alone."""
+    differences: tuple[Difference, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both judged all that one of them was asked."""
+        return not self.n_invalid and not self.n_unshared
+
+    def __str__(self) -> str:
+        return f"{self.first} less {self.second}: {self.n_common} in common, {self.n_invalid + self.n_unshared} left out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparisons:
+    """Every two of several reviewers, and how many differences were looked at."""
+
+    instrument: Instrument
+    comparisons: tuple[Comparison, ...]
+    n_tests: int
+    """Differences with a p-value: as many as the correction counts."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every comparison is."""
+        return all(comparison.is_complete for comparison in self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __str__(self) -> str:
+        lines = [f"{self.instrument}: {self.n_tests} differences, corrected by Holm"]
+        for comparison in self.comparisons:
+            lines += [str(comparison), *(f"  {found}" for found in comparison.differences)]
+        return "\n".join(map(plain, lines))
+
+    def _repr_html_(self) -> str:
+        columns = ("metric", "first", "second", "difference", "p", "corrected")
+        return "".join(
+            html_table(
+                str(comparison),
+                columns,
+                [
+                    (
+                        f.metric,
+                        _spelt(f.first),
+                        _spelt(f.second),
+                        f.difference,
+                        _spelt(f.p),
+                        _spelt(f.p_corrected),
+                    )
+                    for f in comparison.differences
+                ],
+            )
+            for comparison in self.comparisons
+        )
+
+
+def _spelt(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,86 @@
+"""The doubt of any figure, from leaving out parts of the clips.
+
+A figure whose formula nobody needs to know is calculated without each group of clips in turn. How far
+these values lie apart tells how far the figure would move with other clips (Kott 2001, the
+delete-a-group jackknife). Two reviewers without the same groups give a paired difference: what both
+find hard cancels.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.stats.bootstrap import ROUNDING
+
+FEWEST: Final = 6
+"""No fewer clips than this carry an interval at a level of 0.95."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A difference with its interval, and how often chance alone would give one as large."""
+
+    estimate: Estimate
+    p: float
+    """Two-sided: below 0.05 exactly where the 95 % interval leaves out 0."""
+
+
+def enclose_difference(
+    value: float,
+    left_out: npt.ArrayLike,
+    *,
+    n: int,
+    few: int,
+    reach: float = math.inf,
+    level: float = 0.95,
+) -> Gap | Unmeasured:
+    """The difference `value` with its interval, from what it is without each group; n counts rows, `few` their scenes.
+
+    Student's t with as many degrees of freedom as the spread itself is sure of (Satterthwaite, by the
+    kurtosis of the groups): where few clips make the whole difference, they count as few. `reach` is
+    the most that the difference can be, either way.
+    """
+    values = np.asarray(left_out, dtype=np.float64)
+    if few < FEWEST:
+        why = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common, here are {few}"
+        return Unmeasured(f"{why}; the bare value is {value:.4g}")
+    if not np.isfinite(values).all():
+        why = "the figure rests on so few clips that it has no value without some of them"
+        return Unmeasured(f"{why}; the bare value is {value:.4g}")
+    away = values - values.mean()
+    if np.abs(away).max() <= ROUNDING * max(1.0, abs(value)):
+        return _of_clips_alike(value, few, n=n, reach=reach, level=level)
+    from scipy.special import stdtr, stdtrit
+
+    groups, total = len(values), float((away**2).sum())
+    error = math.sqrt(total * (groups - 1) / groups)
+    kurtosis = groups * float((away**4).sum()) / total**2
+    free = groups - 1.0 if kurtosis <= 1 else min(groups - 1.0, 2 * groups / (kurtosis - 1))
+    out = -float(stdtrit(free, (1 - level) / 2)) * error
+    return Gap(
+        estimate=_estimate(value, value - out, value + out, n=n, reach=reach, level=level),
+        p=2 * float(stdtr(free, -abs(value) / error)),
+    )
+
+
+def _of_clips_alike(
+    value: float, few: int, *, n: int, reach: float, level: float
+) -> Gap | Unmeasured:
+    """Where no clip differs from the others, a share of those not seen may: that of a count of none."""
+    if math.isinf(reach):
+        return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
+    share = 1 - (1 - level) ** (1 / few)
+    low, high = value - share * (value + reach), value + share * (reach - value)
+    estimate = _estimate(value, low, high, n=n, reach=reach, level=level)
+    return Gap(estimate=estimate, p=1.0 if value == 0 else 2.0 ** (1 - few))
+
+
+def _estimate(
+    value: float, low: float, high: float, *, n: int, reach: float, level: float
+) -> Estimate:
+    low, high = max(low, -reach), min(high, reach)
+    return Estimate(value=value, low=min(low, value), high=max(high, value), n=n, level=level)
