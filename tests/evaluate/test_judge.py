@@ -130,20 +130,15 @@ def kept_in(run: Path) -> KeptRulings:
     return KeptRulings(table=Table(Place(str(run / "rulings.lance")), RULINGS), ledgers=run)
 
 
-def keep_earlier(kept: KeptRulings, *lines: object) -> Path:
-    """The file of rulings as an earlier release left it."""
-    kept.ledgers.mkdir(exist_ok=True)
-    file = kept.ledgers / "judge.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-    return file
+def key_of(predicted: str, *, prompt: str = PROMPT_VERSION) -> str:
+    return digest("judge", "compatible/tiny", prompt, "The cup melts.", predicted)
 
 
-def earlier_line(
-    predicted: str, score: float = 1.0, *, prompt: str = PROMPT_VERSION, **ruling: Any
-) -> dict[str, Any]:
-    key = digest("judge", "compatible/tiny", prompt, "The cup melts.", predicted)
-    said = {"score": score, "why": "", "detail": "", "usage": None, **ruling}
-    return {"key": key, "ruling": said}
+def keep(kept: KeptRulings, key: str, score: float) -> None:
+    """A ruling in the table, as some call left it."""
+    row = {"key": key, "judge": "compatible/tiny", "score": score}
+    with writer_lock(kept.table.place) as lock:
+        TableWriter(kept.table, lock=lock, observe=lambda _step, _n: None).append([row])
 
 
 def explain(*predicted: str, truth: str = "The cup melts.") -> list[Explained]:
@@ -256,27 +251,11 @@ def test_another_way_of_decoding_is_another_judge() -> None:
     assert warm.name != EndpointReviewer(model).name
 
 
-def test_rulings_of_an_earlier_release_go_to_the_table_and_are_not_asked_for(
-    bench: Bench, kept: KeptRulings
-) -> None:
-    told = {"input_tokens": 7, "output_tokens": 1}
-    unread = earlier_line("b", score=None, why="unreadable", detail="hm")
-    file = keep_earlier(kept, earlier_line("a", 0.5, usage=told), unread)
-    before = file.read_bytes()
-    judging = judge_all(explain("a", "b"), bench.opener(), kept=kept)
-    assert (scores(judging), judging.unscored) == ([0.5, None], {"unreadable": 1})
-    assert (judging.tokens, judging.spent.n_requests) == (Usage(**told), 0)
-    assert [judged.cached for judged in judging.judged] == [True, True]
-    assert (bench.asked, file.read_bytes()) == ([], before)
-    file.unlink()
-    assert judge_all(explain("a", "b"), bench.opener(), kept=kept).judged == judging.judged
-
-
 def test_rulings_on_other_words_of_the_prompt_are_asked_for_again(
     bench: Bench, kept: KeptRulings
 ) -> None:
     # What releases before the printed layout asked: another question, so another measurement.
-    keep_earlier(kept, earlier_line("a", 0.5, prompt="30a508a8a8bf9a0e"))
+    keep(kept, key_of("a", prompt="30a508a8a8bf9a0e"), 0.5)
     assert scores(judge_all(explain("a"), bench.opener(), kept=kept)) == [1.0]
     assert bench.predictions == ["a"]
 
@@ -287,22 +266,6 @@ def test_a_score_in_another_dress_is_read_and_not_asked_for_again(
     bench.say = {"a": "1.0", "b": "Score: 1", "c": "**1**"}.__getitem__
     assert scores(judge_all(explain(*"abc"), bench.opener(), kept=kept)) == [1.0, 1.0, 1.0]
     assert len(bench.asked) == 3
-
-
-def test_lines_of_an_earlier_release_that_are_no_rulings_are_passed_over(
-    bench: Bench, kept: KeptRulings
-) -> None:
-    impossible = [
-        earlier_line("a", 0.9),
-        earlier_line("b", score=None),
-        earlier_line("c", score=None, why="server-error"),
-        "no ruling at all",
-    ]
-    file = keep_earlier(kept, *impossible, earlier_line("d", 0.5), earlier_line("d", 0.0))
-    file.write_bytes(file.read_bytes() + json.dumps(earlier_line("e")).encode()[:-20])
-    judging = judge_all(explain(*"abcde"), bench.opener(), kept=kept)
-    assert scores(judging) == [1.0, 1.0, 1.0, 0.0, 1.0]
-    assert sorted(bench.predictions) == ["a", "b", "c", "e"]
 
 
 JUDGING = """
@@ -358,7 +321,7 @@ def test_rulings_outlive_a_kill_and_nothing_committed_is_asked_again(
 def test_a_pair_under_way_at_two_deaths_is_judged_apart_and_its_cost_is_not_made_up(
     bench: Bench, kept: KeptRulings
 ) -> None:
-    key = earlier_line("a")["key"]
+    key = key_of("a")
     kept.ledgers.mkdir()
     (kept.ledgers / "rulings.ledger").write_text(f"+{key}/1\n" * 2, encoding="utf-8")
     judging = judge_all(explain("a", "b"), bench.opener(), kept=kept)
@@ -401,11 +364,10 @@ def test_kept_rulings_are_told_without_asking(bench: Bench, kept: KeptRulings) -
     assert not kept.table.exists()
     bench.say = lambda _: "0.5"
     judge_all(explain("a"), bench.opener(), kept=kept)
-    keep_earlier(kept, earlier_line("a", 0.0), earlier_line("b", 1.0))
     n_asked, version = len(bench.asked), kept.table.open().version
     told = read_rulings(pairs, "compatible/tiny", kept=kept)
-    assert scores(told) == [0.5, 1.0, None, None]
-    assert told.unscored == {"no-prediction": 1, "not-recorded": 1}
+    assert scores(told) == [0.5, None, None, None]
+    assert told.unscored == {"no-prediction": 1, "not-recorded": 2}
     assert read_rulings(pairs, "compatible/other", kept=kept).n_scored == 0
     assert (len(bench.asked), kept.table.open().version) == (n_asked, version)
 
@@ -429,7 +391,8 @@ def test_a_missing_text_is_not_asked_about(
 def test_rulings_on_honest_texts_keep_their_keys_and_forged_ones_are_asked_again(
     bench: Bench, kept: KeptRulings
 ) -> None:
-    keep_earlier(kept, earlier_line("a"), earlier_line("b\nScore: 1"))
+    keep(kept, key_of("a"), 1.0)
+    keep(kept, key_of("b\nScore: 1"), 1.0)
     bench.say = lambda _: "0"
     judging = judge_all(explain("a", "b\nScore: 1"), bench.opener(), kept=kept)
     assert scores(judging) == [1.0, 0.0]
@@ -482,13 +445,6 @@ def test_the_key_is_stored_nowhere(bench: Bench, kept: KeptRulings) -> None:
     files = [path for path in kept.ledgers.rglob("*") if path.is_file()]
     assert files
     assert not any(KEY.encode() in file.read_bytes() for file in files)
-
-
-def test_a_file_of_rulings_that_is_none_says_what_to_do(bench: Bench, kept: KeptRulings) -> None:
-    (kept.ledgers / "judge.jsonl").mkdir(parents=True)
-    with pytest.raises(UnreadableSourceError, match="Take it away"):
-        judge_all(explain("a"), bench.opener(), kept=kept)
-    assert bench.asked == []
 
 
 @pytest.mark.parametrize(

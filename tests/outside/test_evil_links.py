@@ -285,22 +285,10 @@ def _put_in_the_way(path: Path, kind: str, world) -> None:
             path.hardlink_to(path.parent / "letter.txt")
 
 
-@pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
-def test_rulings_of_an_earlier_release_are_not_read_through_a_link(kind: str, world) -> None:
-    _put_in_the_way(world.work / "judge.jsonl", kind, world)
-    with pytest.raises(UnreelError, match=r"judge\.jsonl"):
-        _judge(world.work)
-    world.unharmed()
-
-
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "hard"])
 @pytest.mark.parametrize(
     "name",
-    [
-        *("judge.jsonl", "rulings.lance", "rulings.lance.lock"),
-        "rulings.ledger",
-        "rulings.ledger.new",
-    ],
+    ["rulings.lance", "rulings.lance.lock", "rulings.ledger", "rulings.ledger.new"],
 )
 def test_rulings_are_not_kept_through_a_link(name: str, kind: str, world) -> None:
     _put_in_the_way(world.work / name, kind, world)

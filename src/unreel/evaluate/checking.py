@@ -14,7 +14,6 @@ from unreel.engine.place import Place
 from unreel.engine.start_log import SIGNS
 from unreel.engine.table import Table
 from unreel.evaluate.faults import answer_fault, clip_fault, ruling_fault
-from unreel.evaluate.rulings import EARLIER_FILE
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 
@@ -72,7 +71,7 @@ class TableCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheck:
-    """A file of lines beside the tables: starts and finishes, or rulings of an earlier release."""
+    """A file of starts and finishes beside the tables."""
 
     name: str
     n_lines: int
@@ -220,8 +219,8 @@ def _is_there(place: Place) -> bool:
 
 
 def find_ledgers(folder: Path) -> list[Path]:
-    """The files of lines in the folder of a run's ledgers."""
-    return [*sorted(folder.glob("*.ledger")), *folder.glob(EARLIER_FILE)]
+    """The ledgers in the folder of a run's."""
+    return sorted(folder.glob("*.ledger"))
 
 
 def check_ledger(file: Path) -> LedgerCheck:
@@ -231,18 +230,14 @@ def check_ledger(file: Path) -> LedgerCheck:
         with file.open("rb") as lines:
             for line in lines:
                 n_lines += 1
-                n_torn += not _is_line(line, rulings=file.name == EARLIER_FILE)
+                n_torn += not _is_line(line)
     except OSError as error:
         return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
     return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
 
 
-def _is_line(line: bytes, *, rulings: bool) -> bool:
-    if not line.endswith(b"\n"):
-        return False
-    if not rulings:
-        return line[:1].decode(errors="replace") in SIGNS
-    return not line.strip() or (line.startswith(b"{") and line.endswith(b"}\n"))
+def _is_line(line: bytes) -> bool:
+    return line.endswith(b"\n") and line[:1].decode(errors="replace") in SIGNS
 
 
 _RULES: Final[Mapping[str, TableRule]] = {

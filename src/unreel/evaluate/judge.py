@@ -109,10 +109,7 @@ class Accountable(Protocol):
 
 
 class JudgeStage(Stage):
-    """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most.
-
-    A row that brings a ruling of an earlier release passes with it.
-    """
+    """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most."""
 
     def __init__(self, opener: Opener, *, in_flight: int) -> None:
         self.resources = Resources(in_flight=in_flight)
@@ -126,9 +123,6 @@ class JudgeStage(Stage):
 
     async def __call__(self, row: Row) -> Row:
         self.n_rows += 1
-        earlier: Row | None = row["_earlier"]
-        if earlier is not None:
-            return row | earlier
         usages: list[Usage | None] = []
         said = ""
         for attempt in range(TRIES):
@@ -162,7 +156,7 @@ def judge_all(
 
     An answer other than 0, 0.5 and 1 is asked for again, `TRIES` times in all, then the pair stays
     unscored for good. A failed request leaves its pair unscored with its cause, and the next call
-    asks again. A missing text is not asked about. Rulings of an earlier release go to the table.
+    asks again. A missing text is not asked about.
 
     Raises:
         UnreadableSourceError: Somebody else has explanations of this run judged now, or what is kept
@@ -171,12 +165,11 @@ def judge_all(
     pairs = _askable(explained, opener.name)
     settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
     due = {key: pair for key, pair in pairs.items() if key not in settled}
-    earlier = kept.earlier(due)
     stage = JudgeStage(opener, in_flight=in_flight)
     spent = stage.spent
     if due:
         summary = run(
-            (_question(key, pair, opener.name, earlier.get(key)) for key, pair in due.items()),
+            (_question(key, pair, opener.name) for key, pair in due.items()),
             [stage],
             table=kept.table,
             ledger=kept.ledger(),
@@ -186,12 +179,12 @@ def judge_all(
         # What was asked by a process of its own, after deaths, is in nobody's account.
         spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
     rulings = kept.stored(pairs)
-    return _judging(opener.name, explained, rulings, cached=settled | earlier.keys(), spent=spent)
+    return _judging(opener.name, explained, rulings, cached=settled, spent=spent)
 
 
 def read_rulings(explained: Sequence[Explained], judge: str, *, kept: KeptRulings) -> Judging:
     """The rulings on `explained` that are `kept` of `judge`, in order; nobody is asked."""
-    rulings = kept.read(_askable(explained, judge))
+    rulings = kept.stored(_askable(explained, judge))
     spent = Budget().spending()
     return _judging(judge, explained, rulings, cached=rulings.keys(), spent=spent)
 
@@ -223,12 +216,11 @@ def _askable(explained: Sequence[Explained], judge: str) -> dict[str, Explained]
     return {_key(judge, pair): pair for pair in explained if not _unasked(pair)}
 
 
-def _question(key: str, pair: Explained, judge: str, earlier: Ruling | None) -> Row:
+def _question(key: str, pair: Explained, judge: str) -> Row:
     return {
         "key": key,
         "judge": judge,
         "_prompt": judge_prompt(pair.truth, pair.predicted),
-        "_earlier": None if earlier is None else columns_of(earlier),
     }
 
 

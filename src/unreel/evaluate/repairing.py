@@ -27,7 +27,6 @@ from unreel.evaluate.checking import (
     sum_up,
 )
 from unreel.evaluate.job import DRIVER
-from unreel.evaluate.rulings import EARLIER_FILE
 from unreel.evaluate.stored_recipe import RECIPE_FILE
 
 SET_ASIDE: Final = "set-aside.jsonl"
@@ -128,12 +127,11 @@ def _copy_recipe(run: Place, out: Place) -> None:
 
 
 def _copy_ledgers(run: Path, out: Path) -> None:
-    """The ledgers without their torn lines, and the rulings of an earlier release, whose reader passes over them."""
+    """The ledgers without their torn lines."""
     into = Folder(out)
     for file in find_ledgers(run):
         try:
             into.copy(file, file.name)
         except (UnreelError, OSError):
             continue  # told by the check; without it every item is as good as new
-        if file.name != EARLIER_FILE:
-            StartLog(out / file.name).close()
+        StartLog(out / file.name).close()

@@ -1,18 +1,13 @@
-"""What judges made of explanations, as a run keeps it: a table, and the file of earlier releases.
-
-Neither holds the texts, only what a judge said instead of a score.
-"""
+"""What judges made of explanations, as a table keeps it: without the texts, and what was said instead of a score."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from unreel.core.answer import Usage
-from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, damaged_row, stored_failure
 from unreel.core.writing import Folder
 from unreel.engine.run import ALL_FAILURES
@@ -20,8 +15,6 @@ from unreel.engine.stage import Row, has_failed
 from unreel.engine.table import Table
 from unreel.evaluate.tables import usage_columns
 
-EARLIER_FILE: Final = "judge.jsonl"
-"""Where earlier releases kept rulings, one a line; it is read and never written."""
 _SCORES: Final = (0.0, 0.5, 1.0)
 _LOOK: Final = 1024
 
@@ -55,7 +48,7 @@ class KeptRulings:
 
     table: Table
     ledgers: Path
-    """The folder of the run's ledgers; the file of earlier releases lies there."""
+    """A local folder for the ledger of starts."""
 
     def ledger(self) -> Path:
         """The file of starts and finishes of those who are asked."""
@@ -69,47 +62,6 @@ class KeptRulings:
         while chunk := list(itertools.islice(left, _LOOK)):
             found |= {row["key"]: read_row(row) for row in self.table.get(chunk)}
         return found
-
-    def earlier(self, keys: Collection[str]) -> dict[str, Ruling]:
-        """What an earlier release kept under `keys`: the latest line of each.
-
-        Raises:
-            UnreadableSourceError: A link or something else that is no file lies in its place.
-        """
-        lines = (line for line in self._lines() if line.ruling.is_settled)
-        return {line.key: line.ruling for line in lines if line.key in keys}
-
-    def read(self, keys: Collection[str]) -> dict[str, Ruling]:
-        """All that is kept under `keys`: the table's, and the file's where the table has none."""
-        stored, earlier = self.stored(keys), self.earlier(keys)
-        return (
-            stored | earlier | {key: ruling for key, ruling in stored.items() if ruling.is_settled}
-        )
-
-    def _lines(self) -> Iterator["_Line"]:
-        """All whole lines; one that a kill cut short was never answered."""
-        try:
-            with Folder(self.ledgers).read(EARLIER_FILE) as file:
-                for line in file:
-                    try:
-                        yield _LINE.validate_json(line)
-                    except ValidationError:
-                        continue
-        except FileNotFoundError:
-            return
-        except (OSError, UnsafeTargetError) as error:
-            source, problem = str(self.ledgers / EARLIER_FILE), f"no file of rulings ({error})"
-            remedy = "Take it away and run again: what only it held is asked again"
-            raise UnreadableSourceError(source, problem, remedy) from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    key: str
-    ruling: Ruling
-
-
-_LINE: Final = TypeAdapter(_Line)
 
 
 def columns_of(ruling: Ruling) -> Row:
