@@ -1,8 +1,10 @@
 """`unreel score`: answers against the truth, without asking again."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +15,7 @@ from unreel.benchmarks.scoring import build_rows
 from unreel.benchmarks.tables import columns_of
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import Form, form_option, json_option, print_json
+from unreel.cli.output import Form, form_option, json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts, say_left_over
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
@@ -32,6 +34,8 @@ class ScoredAnswers:
     unknown: tuple[str, ...]
     rejected: tuple[Rejected, ...]
     without_truth: tuple[Rejected, ...]
+    texts: Mapping[str, Any]
+    """What judges, or the comparison of reasons, have to tell."""
 
     @property
     def is_complete(self) -> bool:
@@ -79,9 +83,14 @@ class ScoredAnswers:
     "judges",
     multiple=True,
     metavar="MODEL",
-    help="Score a run's explanations with this model; a second one tells how far judges agree.",
+    help="Score explanations with this model; a second one tells how far judges agree.",
 )
-@click.option("--sts", is_flag=True, help="Compare a run's reasons by sentence embeddings.")
+@click.option("--sts", is_flag=True, help="Compare reasons by sentence embeddings.")
+@click.option(
+    "--out",
+    metavar="PLACE",
+    help="Folder or s3://bucket/prefix of the judge's rulings on a file.  [default: ANSWERS.rulings]",
+)
 @form_option
 @json_option
 def score(  # noqa: PLR0913  one parameter for each option
@@ -99,13 +108,14 @@ def score(  # noqa: PLR0913  one parameter for each option
     judges: tuple[str, ...],
     sts: bool,
     form: Form,
+    out: str | None,
     as_json: bool,
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
-    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts. A file
-    is JSONL, CSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and `label`
-    for people's votes; it needs --benchmark and --protocol.
+    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts alone. A
+    file is JSONL, CSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and
+    `label` for people's votes; it needs --benchmark and --protocol.
     No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
     matched.
     """
@@ -133,13 +143,19 @@ def score(  # noqa: PLR0913  one parameter for each option
         sys.exit(score_voters(Path(answers), opened, **ways))
     joined = join_answers(opened, Path(answers), chosen.subject).in_split(split)
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
+    rows, told = scorable.rows, {}
+    if judges or sts:
+        score_words = Lazy("unreel.cli.score_texts:score_words", extra="eval").load()
+        where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
+        rows, told = score_words(rows, chosen, judges, **where)
     scored = ScoredAnswers(
-        scorecard=chosen.score(scorable.rows, seed=seed),
+        scorecard=chosen.score(rows, seed=seed),
         prompt=prompt,
         not_asked=scorable.not_asked,
         unknown=joined.unknown,
         rejected=joined.rejected,
         without_truth=scorable.without_truth,
+        texts=told,
     )
     if as_json:
         print_json(scored)
@@ -159,3 +175,5 @@ def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
         }
     )
     print_metrics(scored.scorecard, form)
+    for what, value in scored.texts.items():
+        say(f"{what}: {value}")

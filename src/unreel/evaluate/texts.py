@@ -3,9 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from unreel.core.settings import Settings, read_storage
 from unreel.core.verdict import RealismVerdict, TraceVerdict
+from unreel.engine.table import Table
+from unreel.engine.whereabouts import find_place, local_folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.judge import (
     Agreement,
@@ -23,23 +27,24 @@ from unreel.evaluate.similarity import (
     compare_reasons,
     join_reasons,
 )
+from unreel.evaluate.tables import RULINGS
 from unreel.protocols.protocol import Row
 from unreel.recipes.check import check_sections
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
 from unreel.reviewers.section import ReviewerSection
 
+BESIDE: Final = ".rulings"
 Judge = Callable[[Sequence[Explained]], Judging]
 """Gives its rulings on explanations, in order."""
 
 
-def build_judge(model: str, run: Run, *, key_hosts: str) -> Judge:
-    """Asks the judge `provider/name` about what `run` keeps no ruling of, with the key that may go there."""
+def build_judge(model: str, kept: KeptRulings, *, key_hosts: str) -> Judge:
+    """Asks the judge `provider/name` about what no ruling is `kept` of, with the key that may go there."""
     read_address(model)
     section = check_sections(ReviewerSection, {"model": model})
     opener = section.opener(key_hosts=key_hosts)
-    kept, in_flight = kept_rulings(run), section.max_connections
-    return partial(judge_all, opener=opener, kept=kept, in_flight=in_flight)
+    return partial(judge_all, opener=opener, kept=kept, in_flight=section.max_connections)
 
 
 def recall_judge(model: str, run: Run) -> Judge:
@@ -50,6 +55,13 @@ def recall_judge(model: str, run: Run) -> Judge:
 def kept_rulings(run: Run) -> KeptRulings:
     """The rulings that are kept with `run`."""
     return KeptRulings(table=run.rulings, ledgers=run.ledgers)
+
+
+def rulings_on_file(answers: Path, out: str | None, settings: Settings) -> KeptRulings:
+    """The rulings on a file of answers: in the folder or prefix `out`, else in `ANSWERS.rulings` beside it."""
+    place = find_place(out or f"{answers}{BESIDE}", read_storage(settings))
+    table = Table(place / "rulings.lance", RULINGS)
+    return KeptRulings(table=table, ledgers=local_folder(place, settings))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode, Reading
-from unreel.protocols.realism.prompts import FAMILY_PROMPTS, TERMS, VERBAL_PROMPTS
+from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.text import (
     SHORT,
     after_thinking,
@@ -74,11 +74,12 @@ def parse(text: str, reading: Reading) -> RealismVerdict:
     `strict` takes an integer from 1 to 5, or one of the five terms when a verbal variant was asked.
     `lenient` takes all of that, the two forms mixed, an unclosed tag, and an answer that is nothing
     but the score. A number outside 1 to 5 is out of range; a fraction is malformed, never rounded.
+    Where free thoughts were asked for, a thought without headings is the problem as a whole.
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
         score=first_read(_scores(_FAMILY.sub("", text) if asks else text, reading)),
-        problem=first_read(_reasons(text, "problem", reading.mode)),
+        problem=first_read(_problems(text, reading)),
         adherence=first_read(_reasons(text, "adherence", reading.mode)),
         family=first_read(_families(text, reading.mode)) if asks else None,
     )
@@ -139,6 +140,14 @@ def _value(score: re.Match[str]) -> int:
     if score["digit"]:
         return int(score["digit"])
     return _WORDS[score["word"].lower()] if score["word"] else _TERMS[score["term"].capitalize()]
+
+
+def _problems(text: str, reading: Reading) -> Iterator[str | Unparsed]:
+    yield from _reasons(text, "problem", reading.mode)
+    ends = _REASONS_END.search(text)
+    if reading.prompt in FREE_PROMPTS and ends:
+        thought = text[: ends.start()].strip().removeprefix("<think>").strip()
+        yield thought or Unparsed(UnparsedReason.MISSING)
 
 
 def _reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:

@@ -69,6 +69,8 @@ FAMILY_PROMPTS: Final = frozenset({"families"})
 _PRINTED: Final = frozenset({"paper", "no-structure"})
 VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
 """Variants answered by a word of `TERMS`; the others are answered by an integer."""
+FREE_PROMPTS: Final = frozenset({"no-structure", "no-structure-verbal"})
+"""Variants that ask for thoughts without headings: the whole thought is the reason."""
 
 PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
     {
