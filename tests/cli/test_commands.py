@@ -103,6 +103,12 @@ def test_frames_writes_the_pictures_that_it_names(run, clip: Path, tmp_path: Pat
         assert picture.size == (96, 64)
 
 
+def test_frames_have_no_more_pixels_than_asked_for(run, clip: Path) -> None:
+    shown = json.loads(run("frames", clip, "--max-pixels", 1_000, "--json").stdout)
+    assert {(frame["width"], frame["height"]) for frame in shown["frames"]} == {(38, 25)}
+    assert run("frames", clip, "--max-pixels", 100).returncode == 2
+
+
 def test_frames_without_a_folder_only_shows_the_plan(run, clip: Path, tmp_path: Path) -> None:
     done = run("frames", clip)
     assert done.returncode == 0

@@ -68,6 +68,7 @@ def test_rows_that_cannot_be_exported_end_with_status_1(run, benchmark: Path) ->
         (("--to", "lmms-eval"), "--protocol"),
         (("--to", "lmms-eval", "--protocol", "trace"), "box_space"),
         (("--to", "lmms-eval", "--protocol", "reality", "--sampling", "some-8"), "uniform-N"),
+        (("--to", "lmms-eval", "--protocol", "reality", "--max-pixels", "9"), "256 or more"),
         (("--to", "jsonl", "--protocol", "reality"), "--protocol: cannot be used with --to jsonl"),
         (("--to", "excel"), "excel"),
     ],

@@ -75,6 +75,12 @@ _WHOLE: Final = "whole"
     type=click.Choice(get_args(Marks)),
     help="Benchmark: the instant before each frame.  [default: on for trace]",
 )
+@click.option(
+    "--max-pixels",
+    type=int,
+    metavar="N",
+    help="Benchmark: scale larger frames down to so many pixels.",
+)
 @click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
 @click.option("--layout", help="Benchmark: how it lies on disk, where it could be several.")
 @map_option

@@ -14,6 +14,7 @@ from unreel.core.writing import Folder
 from unreel.media.access import media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
 from unreel.media.sampling import PATTERNS
+from unreel.protocols.showing import LEAST_PIXELS
 
 
 @click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
@@ -30,6 +31,12 @@ from unreel.media.sampling import PATTERNS
     "--longest-side", type=click.IntRange(16), metavar="PIXELS", help="Scale down to this."
 )
 @click.option(
+    "--max-pixels",
+    type=click.IntRange(LEAST_PIXELS),
+    metavar="N",
+    help="Scale down to so many pixels, as the condition `max_pixels` does.",
+)
+@click.option(
     "--quality", type=click.IntRange(1, 100), default=90, show_default=True, help="Of JPEG."
 )
 @trusted_option
@@ -40,13 +47,20 @@ def frames(  # noqa: PLR0913  one parameter for each option
     sampling: str,
     out: Path | None,
     longest_side: int | None,
+    max_pixels: int | None,
     quality: int,
     trusted: bool,
     as_json: bool,
 ) -> None:
     """Show which frames of FILE a sampling plan picks, at which instants, and write them as JPEG."""
     with media_reader(read_settings(), trusted=trusted) as reader:
-        sampled = reader.frames(file, sampling=sampling, quality=quality, longest_side=longest_side)
+        sampled = reader.frames(
+            file,
+            sampling=sampling,
+            quality=quality,
+            longest_side=longest_side,
+            most_pixels=max_pixels,
+        )
     if isinstance(sampled, Failure):
         if as_json:
             print_json({"file": str(file), "failure": sampled})

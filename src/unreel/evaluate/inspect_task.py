@@ -78,6 +78,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     box_space: str | None = None,
     sampling: str | None = "default",
     marks: Marks = "default",
+    max_pixels: int | None = None,
     split: str | None = None,
     layout: str | None = None,
     seed: int = 0,
@@ -91,6 +92,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
         box_space=box_space,
         sampling=PROTOCOLS.load(protocol).sampling if sampling == "default" else sampling,
         marks=marks,
+        max_pixels=max_pixels,
         split=split,
         seed=seed,
     )

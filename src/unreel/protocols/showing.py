@@ -11,6 +11,8 @@ TimeFormat = Literal["seconds", "clock"]
 
 LONGEST_SIDE: Final = 1024
 """Frames are scaled down to this before they are shown; models scale further on their own."""
+LEAST_PIXELS: Final = 16 * 16
+"""Frames are not scaled down to fewer, whatever is asked for."""
 
 # What a space follows is a word of `trace`'s fine-tuning texts: their training puts the clip there.
 _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")

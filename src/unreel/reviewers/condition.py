@@ -9,12 +9,11 @@ from unreel.core.question import LATER, Condition, Marks
 from unreel.media.container import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
-from unreel.protocols.showing import shows_times
+from unreel.protocols.showing import LEAST_PIXELS, shows_times
 from unreel.recipes.section import Section, Text
 from unreel.reviewers.section import ReviewerSection
 
 PAPER: Final = "paper"
-_LEAST_PIXELS: Final = 16 * 16
 
 
 class ConditionSection(Section):
@@ -25,7 +24,7 @@ class ConditionSection(Section):
     watermark: Literal["kept", "removed"] = "kept"
     thinking: Literal["default", "off", "on"] = "default"
     prompt: Text = PAPER
-    max_pixels: Annotated[int, Field(ge=_LEAST_PIXELS, le=MAX_PIXELS)] | None = None
+    max_pixels: Annotated[int, Field(ge=LEAST_PIXELS, le=MAX_PIXELS)] | None = None
     marks: Marks = "default"
 
     @model_serializer(mode="wrap")

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.export.item import ExportRecipe, item_of, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, item_of, load_recipe, read_rows
 from unreel.benchmarks.export.lmms_eval import MODULE, export_lmms_eval
 from unreel.benchmarks.export.lmms_task import LmmsTask
 from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
 from unreel.benchmarks.opening import Benchmark
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import protocol
 
@@ -130,6 +130,20 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
     assert [part["type"] for part in turn["content"]] == ["image"] * 3 + ["text"]
     pictures = task.visuals(doc)
     assert all(isinstance(p, Image.Image) and p.size == (96, 64) for p in pictures)
+
+
+def test_frames_have_no_more_pixels_than_the_export_caps(
+    benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
+) -> None:
+    capped = replace(TRACE, max_pixels=1_000)
+    export_lmms_eval(benchmark_, capped, folder=tmp_path, reader=reader)
+    pictures = LmmsTask(tmp_path).visuals(next(iter(read_rows(tmp_path))))
+    assert {picture.size for picture in pictures} == {(38, 25)}
+    assert load_recipe(tmp_path).recipe == capped
+    with pytest.raises(InvalidSettingError, match="256 or more"):
+        replace(TRACE, max_pixels=255)
+    with pytest.raises(InvalidSettingError, match="whole file"):
+        replace(TRACE, max_pixels=1_000, sampling=None)
 
 
 def test_the_clips_of_a_pair_are_numbered_and_a_frame_is_written_once(

@@ -21,6 +21,7 @@ from unreel.core.names import read_clip_id
 from unreel.core.question import Marks
 from unreel.core.writing import Folder
 from unreel.protocols.protocol import Mode, Protocol, protocol
+from unreel.protocols.showing import LEAST_PIXELS
 from unreel.protocols.space import declare_space
 
 RECIPE_FILE: Final = "unreel.json"
@@ -43,6 +44,8 @@ class ExportRecipe:
     """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
     marks: Marks = "default"
     """Whether each frame stands behind its instant."""
+    max_pixels: int | None = None
+    """Frames with more pixels than this are scaled down to it before they are shown."""
     split: str | None = None
     """The split to ask about; `None` takes all."""
     seed: int = 0
@@ -53,12 +56,23 @@ class ExportRecipe:
             setting, problem = "name", f"cannot name a task {self.name!r}"
             raise InvalidSettingError(setting, problem, "Use letters, digits, _ and -")
         self.instrument.prompt(self.prompt)
+        if self.max_pixels is not None:
+            self._require_pixels(self.max_pixels)
         if self.box_space is not None:
             declare_space(self.box_space, width=1, height=1)
         elif self.instrument.needs_box_space:
             setting, problem = "box_space", f"{self.protocol} needs the space of the boxes"
             remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
             raise InvalidSettingError(setting, problem, remedy)
+
+    def _require_pixels(self, most: int) -> None:
+        setting = "max_pixels"
+        if most < LEAST_PIXELS:
+            problem, remedy = f"cannot show frames of {most} pixels", f"Give {LEAST_PIXELS} or more"
+            raise InvalidSettingError(setting, problem, remedy)
+        if self.sampling is None:
+            problem = "the frames of a whole file cannot be scaled down"
+            raise InvalidSettingError(setting, problem, "Name a sampling plan, or leave it out")
 
     @property
     def instrument(self) -> Protocol[Any, Any]:

@@ -24,7 +24,12 @@ def show(
         if recipe.sampling is None:
             parts.append(path)
             continue
-        sampled = reader.frames(path, sampling=recipe.sampling, longest_side=LONGEST_SIDE)
+        sampled = reader.frames(
+            path,
+            sampling=recipe.sampling,
+            longest_side=LONGEST_SIDE,
+            most_pixels=recipe.max_pixels,
+        )
         if isinstance(sampled, Failure):
             return sampled
         for frame in sampled.frames:
