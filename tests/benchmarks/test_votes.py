@@ -1,6 +1,7 @@
 """People's votes: each voter, all votes and majorities, with the doubt of clips and how far people agree."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,17 @@ def test_votes_majorities_and_persons_have_figures_of_their_own() -> None:
         "v2": [0],
     }
     assert (scores.votes.n_questions, scores.majority.n_questions) == (24, 8)
+
+
+def test_figures_by_difficulty_are_those_of_all_votes_and_of_majorities() -> None:
+    voted = [
+        (replace(entry, difficulty="easy" if n % 2 else "hard"), (Vote("ann", REAL),))
+        for n, entry in enumerate(ENTRIES)
+    ]
+    scores = score_votes(voted, seed=0)
+    for card in (scores.votes, scores.majority):
+        assert values(card, "accuracy: difficulty=easy", "accuracy: difficulty=hard") == [50, 50]
+    assert not any("difficulty" in metric.name for metric in scores.voters["ann"].metrics)
 
 
 def test_a_tie_is_no_majority_and_is_counted() -> None:

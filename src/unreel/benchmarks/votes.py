@@ -113,7 +113,7 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     for entry, votes in asked:
         for vote in votes:
             row = _row(entry, vote.label)
-            by_voter.setdefault(vote.voter, []).append(row)
+            by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
             # Another person would vote otherwise, as another creator's clips would be judged otherwise.
             every.append(replace(row, creator=f"voter {vote.voter}"))
     majority = [_row(entry, _majority(votes)) for entry, votes in asked]
@@ -131,6 +131,7 @@ def _row(entry: Entry, label: Label | Unparsed) -> VoteRow:
         truth=entry.origin,
         outcome=RealityVerdict(label=label),
         source=entry.group,
+        difficulty=entry.difficulty,
     )
 
 

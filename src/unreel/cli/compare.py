@@ -1,15 +1,22 @@
 """`unreel compare`: reviewers side by side on the clips that both judged."""
 
 import sys
+from typing import Final
 
 import click
 
-from unreel.cli.output import json_option, print_json, print_table, say
+from unreel.cli.output import Form, form_option, json_option, print_json, print_table, say
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Unmeasured
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 from unreel.protocols.protocol import Mode
+
+_RECORD: Final = (
+    *("who", "against", "metric", "first", "second"),
+    *("less", "low", "high", "n", "p", "Holm", "why"),
+)
+"""Columns of a table with a line for each difference; `why` says why one was not measured."""
 
 
 @click.command()
@@ -30,6 +37,7 @@ from unreel.protocols.protocol import Mode
 @click.option(
     "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
 )
+@form_option
 @json_option
 def compare(
     *,
@@ -37,6 +45,7 @@ def compare(
     metrics: tuple[str, ...],
     parser: Mode | None,
     judge: str | None,
+    form: Form,
     as_json: bool,
 ) -> None:
     """Tell what the figures of every two RUNS differ by on the clips that both judged.
@@ -54,19 +63,26 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        _print(found)
+        print_comparisons(found, form)
     sys.exit(0 if found.is_complete else 1)
 
 
-def _print(found: Comparisons) -> None:
+def print_comparisons(found: Comparisons, form: Form) -> None:
+    """Print every comparison; in one table, unless for a person."""
     say(f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)")
     for comparison in found:
-        print_table(
-            ("metric", "first", "second", "less", "95 % interval", "p", "Holm"),
-            [_line(difference) for difference in comparison.differences],
-            title=f"{comparison.first} less {comparison.second}",
-        )
+        if form == "text":
+            print_table(
+                ("metric", "first", "second", "less", "95 % interval", "p", "Holm"),
+                [_line(difference) for difference in comparison.differences],
+                title=f"{comparison.first} less {comparison.second}",
+            )
         say(*_counts(comparison))
+    if form != "text":
+        rows = [
+            _record(comparison, each) for comparison in found for each in comparison.differences
+        ]
+        print_table(_RECORD, rows, form=form)
 
 
 def _counts(comparison: Comparison) -> list[str]:
@@ -77,6 +93,18 @@ def _counts(comparison: Comparison) -> list[str]:
     if comparison.n_unshared:
         lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
     return lines
+
+
+def _record(comparison: Comparison, found: Difference) -> dict[str, object]:
+    gap = found.difference
+    line: dict[str, object] = dict.fromkeys(_RECORD, "")
+    line |= {"who": comparison.first, "against": comparison.second, "metric": found.metric}
+    line |= {"first": _spelt(found.first), "second": _spelt(found.second)}
+    if isinstance(gap, Unmeasured):
+        return {**line, "why": gap.why}
+    bounds = {"less": gap.value, "low": gap.low, "high": gap.high}
+    line |= {name: f"{value:.2f}" for name, value in bounds.items()}
+    return {**line, "n": gap.n, "p": _chance(found.p), "Holm": _chance(found.p_corrected)}
 
 
 def _line(found: Difference) -> dict[str, object]:
