@@ -46,7 +46,13 @@ def entrant(
         outcome = text if isinstance(text, Failure) else asked.parse(text, reading)
         ids = [ClipId(entry.name) for entry in entries]
         rows = tuple(
-            Row(subject=subject_of(*ids), truth=truth, outcome=outcome, source=entries[0].group)
+            Row(
+                subject=subject_of(*ids),
+                truth=truth,
+                outcome=outcome,
+                source=entries[0].group,
+                difficulty=entries[0].difficulty,
+            )
             for truth in asked.truths.of(entries, duration_us=1_000_000)
         )
         subjects = tuple(Subject(entry=entry, clip=FAILED) for entry in entries)

@@ -16,8 +16,11 @@ from unreel.report.boards.bias_and_calibration import bias, calibration, whole_f
 from unreel.report.boards.board import Board
 from unreel.report.boards.coverage_and_cost import coverage
 from unreel.report.boards.differences import compare, tell_difference
-from unreel.report.boards.parts import creators
+from unreel.report.boards.figures import metric_of
+from unreel.report.boards.more import more
+from unreel.report.boards.parts import creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
+from unreel.report.boards.tables import Cell, Column, Table
 from unreel.report.entrants import Entrant
 
 CLIPS = [
@@ -264,3 +267,30 @@ def test_creators_are_drawn_in_a_difference_as_in_the_figure_where_there_are_man
 
     few, many = lead(4), lead(8)
     assert many.high - many.low > 1.5 * (few.high - few.low)
+
+
+def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels() -> None:
+    clips = [replace(one, difficulty="hard" if i % 2 else "easy") for i, one in enumerate(CLIPS)]
+    board = board_of(reviewer("one", "veo-0", "veo-1", clips=clips), floor("coin", FAKE, clips))
+    (by_difficulty,) = named_parts(board)
+    assert by_difficulty.heading == "By difficulty"
+    table = by_difficulty.tables[0]
+    assert [line.cells[0].text for line in table.lines] == ["easy", "hard"]
+    assert [line.cells[0].link for line in table.lines] == ["", ""]
+    assert isinstance(table.lines[0].cells[1].number, Estimate)
+    panel = more(board)
+    assert panel is not None
+    counts = {c.title: cell.number for c, cell in zip(*_first_line(panel.tables[-1]), strict=True)}
+    assert sorted(n for n in counts.values() if isinstance(n, int)) == [0, 2, 12, 22]
+    panels = (leaderboard(board), bias(board), creators(board), panel)
+    shown = {f.metric for each in panels if each for t in each.all_tables for f in t.figures}
+    known = [
+        f
+        for f in board.asked.figures
+        if isinstance(metric_of(board.entrants[0], f.metric), Estimate)
+    ]
+    assert {figure.metric for figure in known} <= shown
+
+
+def _first_line(table: Table) -> tuple[tuple[Column, ...], tuple[Cell, ...]]:
+    return table.columns, table.lines[0].cells

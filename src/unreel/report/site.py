@@ -15,7 +15,8 @@ from unreel.report.boards.bias_and_calibration import bias, calibration, whole_f
 from unreel.report.boards.board import Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import name_tables, table_csv, table_latex
-from unreel.report.boards.parts import categories, creators
+from unreel.report.boards.more import more
+from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
@@ -108,9 +109,11 @@ def _panels(board: Board) -> Iterator[Panel | None]:
     yield gradient(board)
     yield creators(board)
     yield categories(board)
+    yield from named_parts(board)
     yield bias(board)
     yield calibration(board)
     yield whole_frames(board)
+    yield more(board)
     yield coverage(board)
     yield costs(board)
 

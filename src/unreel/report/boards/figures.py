@@ -48,7 +48,7 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
     instrument = entrants[0].instrument
     figures = instrument.figures
     if figures.per_creator is not None:
-        return [_figure_by_creator(entrants, figures[figures.per_creator])]
+        return [_told_of(entrants, figures[figures.per_creator])]
     if instrument.wording.decides == "score":
         return [_scores_by_creator(entrants)]
     cards = [
@@ -61,6 +61,13 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
         for entrant in entrants
     ]
     return [_breakdown("creator", figures[name], cards) for name in figures.by_creator]
+
+
+def by_part(entrants: Sequence[Entrant], kind: str) -> list[Breakdown]:
+    """How the parts that the benchmark names fared; `kind` is one of `PARTS`."""
+    figures = entrants[0].instrument.figures
+    found = [_told_of(entrants, figures[name], kind) for name in figures.by_part]
+    return [breakdown for breakdown in found if breakdown.cells]
 
 
 def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
@@ -104,14 +111,16 @@ def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _figure_by_creator(entrants: Sequence[Entrant], figure: Figure) -> Breakdown:
+def _told_of(entrants: Sequence[Entrant], figure: Figure, kind: str = "") -> Breakdown:
+    """What the scorecards tell of each creator, or of each part of that kind."""
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
-            name, _, creator = metric.name.partition(": ")
-            if name == figure.metric and creator:
-                cells.setdefault(creator, {})[place] = metric.value
-    return Breakdown(title="creator", figure=figure, cells=dict(sorted(cells.items())))
+            name, _, group = metric.name.partition(": ")
+            if name == figure.metric and group and group.startswith(kind):
+                cells.setdefault(group.removeprefix(kind), {})[place] = metric.value
+    title = kind.rstrip("=") or "creator"
+    return Breakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
 
 
 def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:

@@ -1,13 +1,17 @@
 """The same figures for parts of a benchmark: each creator, each kind of trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate
+from unreel.protocols.groups import PARTS
 from unreel.report.boards.board import Board, Panel
 from unreel.report.boards.charts import Chart, Point, grouped
-from unreel.report.boards.figures import Breakdown, by_category, by_creator
+from unreel.report.boards.figures import Breakdown, by_category, by_creator, by_part
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+
+_FILTERS: Final = ("creator", "category")
 
 
 def creators(board: Board) -> Panel | None:
@@ -33,6 +37,18 @@ def categories(board: Board) -> Panel | None:
         "annotation rows, drawn by clip."
     )
     return _panel(board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead)
+
+
+def named_parts(board: Board) -> Iterator[Panel]:
+    """The parts that the benchmark's makers name: by difficulty, by family of errors."""
+    for kind in PARTS:
+        breakdowns = by_part(board.entrants, kind)
+        if breakdowns:
+            name = breakdowns[0].title
+            lead = f"Each {name} that the benchmark names, scored by itself."
+            yield _panel(
+                board, breakdowns, id_=f"{board.id}-{name}", heading=f"By {name}", lead=lead
+            )
 
 
 def _panel(
@@ -71,7 +87,7 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
     lines = [
         Line(
             cells=(
-                Cell(text=group, link=urlencode({breakdown.title: group})),
+                Cell(text=group, link=_filter(breakdown.title, group)),
                 *(
                     measured_cell(cells.get(place), notes, places=figure.places)
                     for place in range(len(board.contenders))
@@ -88,6 +104,11 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
         notes=notes.listed(),
         figure=figure,
     )
+
+
+def _filter(title: str, group: str) -> str:
+    """The fragment that shows the clips of a group, where they can be filtered by it."""
+    return urlencode({title: group}) if title in _FILTERS else ""
 
 
 def _extremes(board: Board, breakdown: Breakdown) -> str:
