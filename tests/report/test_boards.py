@@ -18,6 +18,7 @@ from unreel.report.boards.coverage_and_cost import coverage
 from unreel.report.boards.differences import compare, tell_difference
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.more import more
+from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.boards.tables import Cell, Column, Table
@@ -225,9 +226,11 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
         for i in range(8)
     ]
     answers = {one.name: said for one in clips}
-    board = board_of(entrant("one", clips, answers, instrument=instrument))
-    for make in (leaderboard, gradient, creators, bias, calibration, whole_frames, coverage):
-        panel = make(board)
+    board = board_of(
+        *(entrant(name, clips, answers, instrument=instrument) for name in ("one", "other"))
+    )
+    panels = (leaderboard, differences, gradient, creators, bias, calibration, more, whole_frames)
+    for panel in (make(board) for make in (*panels, coverage)):
         for table in panel.all_tables if panel else ():
             for line in table.lines:
                 for cell, column in zip(line.cells, table.columns, strict=True):
@@ -294,3 +297,21 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
 
 def _first_line(table: Table) -> tuple[tuple[Column, ...], tuple[Cell, ...]]:
     return table.columns, table.lines[0].cells
+
+
+def test_every_two_are_compared_with_intervals_that_hold_at_once() -> None:
+    broken = entrant("broken", CLIPS, NO_SORA)
+    panel = differences(board_of(*SOUND, broken))
+    assert panel is not None
+    (table,) = panel.tables
+    told = {tuple(cell.text for cell in line.cells[:2]): line.cells for line in table.lines}
+    assert len(told) == 9  # ten pairs of five, less that of the floors
+    assert "9 comparisons" in panel.lead
+    alone = compare(SOUND[0], SOUND[2]).measured
+    together = told["best", "last"][2].number
+    assert isinstance(alone, Estimate)
+    assert isinstance(together, Estimate)
+    assert together.value == alone.value
+    assert together.low < alone.low < alone.high < together.high
+    assert (told["best", "last"][4].text, told["best", "middle"][4].text) == ("yes", "no")
+    assert differences(board_of(SOUND[3], SOUND[4])) is None

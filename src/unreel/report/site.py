@@ -16,6 +16,7 @@ from unreel.report.boards.board import Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import name_tables, table_csv, table_latex
 from unreel.report.boards.more import more
+from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
@@ -106,6 +107,7 @@ def _fill(board: Board) -> Board:
 
 def _panels(board: Board) -> Iterator[Panel | None]:
     yield leaderboard(board)
+    yield differences(board)
     yield gradient(board)
     yield creators(board)
     yield categories(board)

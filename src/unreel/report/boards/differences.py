@@ -21,7 +21,7 @@ from unreel.stats.paired import paired_difference
 from unreel.stats.resampling import fewest_clusters
 from unreel.stats.sample import Array, IntArray, Ties
 
-_LEVEL: Final = 0.95
+LEVEL: Final = 0.95
 _RIGHT_OR_WRONG: Final = (0.0, 1.0)
 _OFF: Final = (-4.0, 0.0)
 """Less the distance of two scores from 1 to 5."""
@@ -69,12 +69,13 @@ class _Both:
     ties: Ties
     bounds: tuple[float, float]
     """The least and the most that one row is worth."""
+    level: float
 
 
-def compare(first: Entrant, second: Entrant) -> Difference:
+def compare(first: Entrant, second: Entrant, *, level: float = LEVEL) -> Difference:
     """The figure of `first` less that of `second`, both on the questions that both answered.
 
-    It is the figure that ranks without a judge. A correlation is no mean over clips: where one ranks,
+    `level` is that of its interval. It is the figure that ranks without a judge. A correlation is no mean over clips: where one ranks,
     the distances of the scores from people's are compared.
     """
     figures = first.instrument.figures
@@ -88,6 +89,7 @@ def compare(first: Entrant, second: Entrant) -> Difference:
         weights=_weights(first, figure),
         bounds=_OFF if by_score else _RIGHT_OR_WRONG,
         seed=first.seed,
+        level=level,
     )
     return Difference(
         measured=measured if by_score else percent(measured),
@@ -187,6 +189,7 @@ def _difference(
     weights: Mapping[str, float],
     bounds: tuple[float, float],
     seed: int,
+    level: float,
 ) -> Measured:
     if not ours:
         return Unmeasured("they have no answered clip in common")
@@ -201,10 +204,11 @@ def _difference(
         places=np.array([numbers[stratum] for stratum in strata]),
         ties=Ties.of([mark.cluster for mark in ours], len(ours)),
         bounds=bounds,
+        level=level,
     )
     shares = np.array(list(weights.values()))
     scenes = {(mark.cluster.scene, mark.stratum) for mark in ours}
-    draws_creators = both.ties.n_creators >= fewest_clusters(_LEVEL)
+    draws_creators = both.ties.n_creators >= fewest_clusters(level)
     is_apart = len(scenes) == both.ties.n_scenes and not draws_creators
     if is_apart or len(weights) == 1:
         return _sum_strata(both, shares, seed=seed)
@@ -223,7 +227,7 @@ def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
             seed=seed,
             clusters=both.ties.only(rows),
             bounds=both.bounds,
-            level=_LEVEL,
+            level=both.level,
         )
         if isinstance(part, Unmeasured):
             return part
@@ -231,7 +235,8 @@ def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
         below += (weight * (part.value - part.low)) ** 2
         above += (weight * (part.high - part.value)) ** 2
         n += part.n
-    return Estimate(value=value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=n)
+    low, high = value - math.sqrt(below), value + math.sqrt(above)
+    return Estimate(value=value, low=low, high=high, n=n, n_clusters=n, level=both.level)
 
 
 def _sum_rows(both: _Both, weights: Array, *, draws_creators: bool, seed: int) -> Measured:
@@ -246,7 +251,7 @@ def _sum_rows(both: _Both, weights: Array, *, draws_creators: bool, seed: int) -
         seed=seed,
         clusters=both.ties,
         bounds=(min(first.low, second.low), max(first.high, second.high)),
-        level=_LEVEL,
+        level=both.level,
     )
 
 

@@ -7,6 +7,16 @@ from typing import Final
 from unreel.protocols.figures import HABIT, Figure
 
 _NO_END: Final = (0.0, math.inf)
+DIFFERENCE: Final = Figure(
+    metric="paired-difference",
+    title="Difference",
+    meaning="what the first has more than the second",
+    group="difference",
+    better="neither",
+    range=(-100.0, 100.0),
+    formula="figure of the first - figure of the second, both on the questions that both answered; "
+    "for scores from 1 to 5, how much nearer to people's the first is, in points",
+)
 READABLE: Final = Figure(
     metric="readable",
     title="Readable",
@@ -121,6 +131,7 @@ SECONDS: Final = Figure(
     formula="sum of latencies / answers that tell theirs",
 )
 OWN: Final = (
+    DIFFERENCE,
     READABLE,
     SCORE_GIVEN,
     CALLED_REAL,
