@@ -158,6 +158,17 @@ def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
     assert "overlap" not in told
 
 
+def test_a_difference_rests_on_the_fewest_clips_that_are_averaged_by_themselves() -> None:
+    told = leaderboard(board_of(*SOUND)).charts[0].alt
+    assert told.count("from as few as 12 clips or scenes") == 2
+    panel = differences(board_of(*SOUND))
+    assert panel is not None
+    assert "the least on 12" in panel.tables[0].promise
+    many = [clip(f"{maker or 'film'}-{i}", maker) for maker in ("", "Veo") for i in range(40)]
+    board = board_of(reviewer("one", clips=many), floor("always-real", REAL, many))
+    assert "as few as" not in leaderboard(board).charts[0].alt
+
+
 def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
     def of(group: str) -> Estimate:
         clips = [

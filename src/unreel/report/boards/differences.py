@@ -110,7 +110,8 @@ def tell_difference(board: Board, first: Contender, second: Contender) -> str:
         f"{number:+.{difference.places}f}"
         for number in (measured.value, measured.low, measured.high)
     )
-    few = ", which so few may make too narrow" if measured.n < ENOUGH_CLUSTERS else ""
+    rests_on = measured.n_clusters or measured.n
+    few = f", from as few as {rests_on} clips or scenes" if rests_on < ENOUGH_CLUSTERS else ""
     return (
         f"{_claim(first, second, measured)}: {value} {difference.of} on the {difference.n_clips:,} "
         f"{kind} that both answered (95 % interval {low} to {high}{few})."
@@ -218,7 +219,7 @@ def _difference(
 def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
     """Strata that are drawn apart: each has its own interval, and their distances add up as squares."""
     value = below = above = 0.0
-    n = 0
+    sizes = []
     for place, weight in enumerate(weights.tolist()):
         rows = both.places == place
         part = paired_difference(
@@ -234,9 +235,11 @@ def _sum_strata(both: _Both, weights: Array, *, seed: int) -> Measured:
         value += weight * part.value
         below += (weight * (part.value - part.low)) ** 2
         above += (weight * (part.high - part.value)) ** 2
-        n += part.n
+        sizes.append(part.n)
     low, high = value - math.sqrt(below), value + math.sqrt(above)
-    return Estimate(value=value, low=low, high=high, n=n, n_clusters=n, level=both.level)
+    return Estimate(
+        value=value, low=low, high=high, n=sum(sizes), n_clusters=min(sizes), level=both.level
+    )
 
 
 def _sum_rows(both: _Both, weights: Array, *, draws_creators: bool, seed: int) -> Measured:

@@ -51,7 +51,7 @@ def differences(board: Board) -> Panel | None:
         lead=(
             "Every two on the clips that both answered: what both find hard cancels. Intervals are "
             f"widened for {len(pairs)} comparisons (Bonferroni), so that all hold at once 95 times of "
-            "100. `unreel compare` tells the differences of every figure."
+            "100. The command unreel compare tells the differences of every figure."
         ),
         tables=(
             Table(
