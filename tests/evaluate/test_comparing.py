@@ -13,6 +13,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
+from unreel.core.comparison import Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
@@ -149,7 +150,7 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
     with leaving_out(groups):
         card = asked.score(rows, seed=1)
     clusters = [_cluster(row) for row in rows]
-    group = {cluster: groups.known[cluster] for cluster in clusters}
+    group = {cluster: groups.scenes[cluster] for cluster in clusters}
     for left in (0, 3, 11):
         kept = [
             row for row, c in zip(rows, clusters, strict=True) if group[c] % MOST_GROUPS != left
@@ -161,7 +162,7 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
             assert isinstance(metric.value, LeftOut), metric.name
             fresh = again[metric.name]
             assert isinstance(fresh, Estimate)
-            assert metric.value.without[left] == pytest.approx(fresh.value), metric.name
+            assert metric.value.without.scenes[left] == pytest.approx(fresh.value), metric.name
 
 
 def _cluster(row: Row[Any, Any]) -> str:
@@ -280,6 +281,45 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(rng: Rng) -> None:
     ):
         with pytest.raises(InvalidSettingError, match=why):
             compare_sides([one, *others])
+
+
+def _crossed(rng: Rng) -> list[Any]:
+    """Seven creators made each of thirty scenes; this reviewer finds some creators easier than others."""
+    ease = 0.7 * rng.normal(size=7)
+    return [
+        Row(
+            subject=digest_id("clip", f"{maker} {scene}"),
+            truth=Generated(f"maker {maker}"),
+            outcome=RealityVerdict(label=list(Label)[int(rng.normal() < 0.6 + ease[maker])]),
+            source=f"scene {scene}",
+            creator=f"maker {maker}",
+        )
+        for scene in range(30)
+        for maker in range(7)
+    ]
+
+
+def _called(seed: int) -> tuple[Difference, float]:
+    """What two such reviewers differ by, and the error of that by scene alone."""
+    pair = [_crossed(np.random.default_rng([seed, side])) for side in (1, 2)]
+    caught = [[row.outcome.label is Label.GENERATED for row in rows] for rows in pair]
+    gaps = 100.0 * np.subtract(*np.array(caught, dtype=float)).reshape(30, 7).mean(axis=1)
+    sides = [_side("r", "reality", rows) for rows in pair]
+    (found,) = compare_sides(sides, metrics=["fake-accuracy"])
+    assert found.differences[0].difference.value == pytest.approx(gaps.mean())
+    return found.differences[0], gaps.std(ddof=1) / np.sqrt(30)
+
+
+def test_what_reviewers_make_of_other_creators_is_part_of_the_doubt() -> None:
+    found, by_scene = _called(1)
+    assert found.difference.high - found.difference.value > 2 * 2.045 * by_scene
+
+
+@pytest.mark.slow
+def test_creators_that_one_finds_easier_by_chance_are_no_difference() -> None:
+    called = [_called(seed) for seed in range(200)]
+    assert np.mean([found.p < 0.05 for found, _ in called]) <= 0.09
+    assert np.mean([abs(f.difference.value) > 2.045 * error for f, error in called]) > 0.2
 
 
 def _rates(tries: int) -> dict[str, float]:

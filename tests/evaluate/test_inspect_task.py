@@ -98,8 +98,12 @@ def items(bench: Path, recipe: ExportRecipe) -> Iterator[Item]:
     return (question for question in questions if isinstance(question, Item))
 
 
-def test_frames_and_the_exact_prompt_are_shown(bench: Path, tmp_path: Path) -> None:
-    log = ask(bench, answering(*["<answer>1</answer>"] * 4), tmp_path, sampling="uniform-3")
+@pytest.mark.parametrize(("cap", "size"), [(None, (96, 64)), (1_000, (38, 25))])
+def test_frames_and_the_exact_prompt_are_shown(
+    bench: Path, tmp_path: Path, cap: int | None, size: tuple[int, int]
+) -> None:
+    said = answering(*["<answer>1</answer>"] * 4)
+    log = ask(bench, said, tmp_path, sampling="uniform-3", max_pixels=cap)
     assert log.status == "success"
     content = resolve_sample_attachments(samples_of(log)[0]).messages[0].content
     assert isinstance(content, list)
@@ -110,7 +114,7 @@ def test_frames_and_the_exact_prompt_are_shown(bench: Path, tmp_path: Path) -> N
     for part in shown:
         assert isinstance(part, ContentImage)
         data = base64.b64decode(part.image.removeprefix("data:image/jpeg;base64,"))
-        assert Image.open(io.BytesIO(data)).size == (96, 64)
+        assert Image.open(io.BytesIO(data)).size == size
 
 
 def test_the_figures_are_those_of_our_scorer(bench: Path, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
-
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -172,7 +170,7 @@ def _compare(
         first=first_name,
         second=second_name,
         n_common=n_valid,
-        n_sources=len(groups.known),
+        n_sources=len(groups.scenes),
         n_invalid=n_shared - n_valid,
         n_unshared=_n_questions(ours.keys() ^ theirs.keys()),
         differences=tuple(differences),
@@ -258,7 +256,7 @@ def _test(ours: Measured, theirs: Measured, *, groups: Groups, reach: float) -> 
             return found
     if not isinstance(ours, LeftOut) or not isinstance(theirs, LeftOut):
         return Unmeasured("this figure does not tell what it rests on")
-    without = np.subtract(ours.without, theirs.without)[: groups.n]
+    without = ours.without.less(theirs.without, groups)
     n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)
     return enclose_difference(ours.value - theirs.value, without, n=n, few=few, reach=reach)
 

@@ -2,10 +2,15 @@
 
 import re
 from fractions import Fraction
-from typing import Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.question import Marks
 from unreel.protocols.protocol import PROTOCOLS, protocol
+
+if TYPE_CHECKING:  # a reader decodes, which asking alone does not need
+    from unreel.core.failure import Failure
+    from unreel.media.reader import MediaReader, SampledFrames
 
 TimeFormat = Literal["seconds", "clock"]
 
@@ -16,6 +21,13 @@ LEAST_PIXELS: Final = 16 * 16
 
 # What a space follows is a word of `trace`'s fine-tuning texts: their training puts the clip there.
 _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
+
+
+def sample_frames(
+    reader: "MediaReader", file: Path, *, sampling: str, max_pixels: int | None
+) -> "SampledFrames | Failure":
+    """The frames of `file` in the size in which they are shown."""
+    return reader.frames(file, sampling=sampling, longest_side=LONGEST_SIDE, most_pixels=max_pixels)
 
 
 def around_clips(prompt: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader
 from unreel.media.sound import NoSound
-from unreel.protocols.showing import LONGEST_SIDE
+from unreel.protocols.showing import sample_frames
 from unreel.reviewers.contract import Exhibit, Material, ShownFrame, WholeClip
 
 _MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
@@ -27,11 +27,8 @@ def show(
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
     frames: tuple[ShownFrame, ...] = ()
     if Material.FRAMES in wants:
-        sampled = reader.frames(
-            file,
-            sampling=condition.sampling,
-            longest_side=LONGEST_SIDE,
-            most_pixels=condition.max_pixels,
+        sampled = sample_frames(
+            reader, file, sampling=condition.sampling, max_pixels=condition.max_pixels
         )
         if isinstance(sampled, Failure):
             return sampled

@@ -13,14 +13,14 @@ What is drawn again, and how scenes and creators count together: `unreel.stats.r
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.leaving_out import LeftOut, asked_groups
+from unreel.stats.leaving_out import LeftOut, Without, asked_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
 from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
@@ -87,8 +87,14 @@ def _of_many(
 
 
 def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: float) -> LeftOut:
+    def without(kind: Literal["scene", "creator", "cell"]) -> Array:
+        return np.concatenate([statistic(block) for block in sample.without_each(kind)])
+
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-        without = np.concatenate([statistic(block) for block in sample.without_scenes()])
+        told = Without(without("scene"))
+        if sample.ties.n_creators >= fewest_clusters(level):
+            parts = without("creator"), without("cell")
+            told = Without(told.scenes, *parts, sample.crossing)
     return LeftOut(
         value=value,
         low=value,
@@ -96,7 +102,7 @@ def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: floa
         n=sample.n_rows,
         n_clusters=sample.n_clusters,
         level=level,
-        without=tuple(without.tolist()),
+        without=told,
     )
 
 

@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.leaving_out import Without
+from unreel.stats.resampling import counted_twice
 
 FEWEST: Final = 6
 """No fewer clips than this carry an interval at a level of 0.95."""
@@ -29,42 +31,72 @@ class Gap:
     """Two-sided: below 0.05 exactly where the 95 % interval leaves out 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A variance, and how many degrees of freedom it is known with."""
+
+    variance: float
+    free: float
+
+
 def enclose_difference(
     value: float,
-    left_out: npt.ArrayLike,
+    left_out: Without,
     *,
     n: int,
     few: int,
     reach: float = math.inf,
     level: float = 0.95,
 ) -> Gap | Unmeasured:
-    """The difference `value` with its interval, from what it is without each group; n counts rows, `few` their scenes.
+    """The difference `value` with its interval, from what it is without each group.
 
     Student's t with as many degrees of freedom as the spread itself is sure of (Satterthwaite, by the
-    kurtosis of the groups): where few clips make the whole difference, they count as few. `reach` is
-    the most that the difference can be, either way.
+    kurtosis of the groups): where few clips make the whole difference, they count as few. Where creators
+    vary too, their part is added as for every other interval: see `unreel.stats.resampling`.
+
+    `n` counts rows of the figure, `few` their scenes; `reach` is the most that the difference can be,
+    either way.
     """
-    values = np.asarray(left_out, dtype=np.float64)
+    bare = f"the bare value is {value:.4g}"
     if few < FEWEST:
-        why = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common, here are {few}"
-        return Unmeasured(f"{why}; the bare value is {value:.4g}")
-    if not np.isfinite(values).all():
+        why = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common"
+        return Unmeasured(f"{why}, here are {few}; {bare}")
+    if not np.isfinite(left_out.scenes).all():
         why = "the figure rests on so few clips that it has no value without some of them"
-        return Unmeasured(f"{why}; the bare value is {value:.4g}")
-    away = values - values.mean()
-    if np.abs(away).max() <= ROUNDING * max(1.0, abs(value)):
+        return Unmeasured(f"{why}; {bare}")
+    doubt = _doubt(left_out)
+    if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
         return _of_clips_alike(value, few, n=n, reach=reach, level=level)
     from scipy.special import stdtr, stdtrit
 
-    groups, total = len(values), float((away**2).sum())
-    error = math.sqrt(total * (groups - 1) / groups)
-    kurtosis = groups * float((away**4).sum()) / total**2
-    free = groups - 1.0 if kurtosis <= 1 else min(groups - 1.0, 2 * groups / (kurtosis - 1))
-    out = -float(stdtrit(free, (1 - level) / 2)) * error
+    error = math.sqrt(doubt.variance)
+    out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
     return Gap(
         estimate=_estimate(value, value - out, value + out, n=n, reach=reach, level=level),
-        p=2 * float(stdtr(free, -abs(value) / error)),
+        p=2 * float(stdtr(doubt.free, -abs(value) / error)),
     )
+
+
+def _doubt(left_out: Without) -> _Doubt:
+    scenes, others = _spread(left_out.scenes), (left_out.creators, left_out.cells)
+    if any(part is None or not np.isfinite(part).all() for part in others):
+        return scenes
+    creators, cells = (_spread(np.asarray(part)) for part in others)
+    by_scene, by_creator, by_cell = (np.array(each.variance) for each in (scenes, creators, cells))
+    twice = float(counted_twice(by_scene, by_creator, by_cell, left_out.crossing))
+    both = scenes.variance + creators.variance - twice
+    own = sum(each.variance**2 / each.free for each in (scenes, creators))
+    return _Doubt(both, both**2 / own if own else scenes.free)
+
+
+def _spread(values: npt.NDArray[np.float64]) -> _Doubt:
+    groups, away = len(values), values - values.mean()
+    total = float((away**2).sum())
+    variance, free = total * (groups - 1) / groups, groups - 1.0
+    kurtosis = groups * float(((away**2 / total) ** 2).sum()) if total else 0.0
+    if kurtosis > 1:
+        free = min(free, 2 * groups / (kurtosis - 1))
+    return _Doubt(variance, free)
 
 
 def _of_clips_alike(

@@ -21,32 +21,55 @@ MOST_GROUPS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Scenes, numbered as they are met and dealt in turn to `MOST_GROUPS` groups at most."""
+    """Scenes and creators, numbered as they are met and dealt in turn to `MOST_GROUPS` groups at most."""
 
-    known: dict[str, int] = field(default_factory=dict)
+    scenes: dict[str, int] = field(default_factory=dict)
+    creators: dict[str, int] = field(default_factory=dict)
 
-    def number(self, scenes: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The number of each scene: the same in every set of rows that shares these groups."""
-        known = self.known
-        return np.array([known.setdefault(scene, len(known)) for scene in scenes], dtype=np.int64)
 
-    @property
-    def n(self) -> int:
-        """How many groups hold something."""
-        return min(len(self.known), MOST_GROUPS)
+def number(labels: Iterable[str], known: dict[str, int]) -> npt.NDArray[np.int64]:
+    """The number of each label: the same in every set of rows that shares what is known."""
+    return np.array([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What a figure is without each group, by number; NaN where nothing is left to calculate it from."""
+
+    scenes: npt.NDArray[np.float64]
+    creators: npt.NDArray[np.float64] | None = None
+    """`None`: creators are too few to say anything about others."""
+    cells: npt.NDArray[np.float64] | None = None
+    """Without what some creators made of some scenes."""
+    crossing: tuple[float, float, float] = (0.0, 1.0, 1.0)
+    """How far creators and scenes cross, and how many of both: see `Sample.crossing`."""
+
+    def less(self, other: "Without", groups: Groups) -> "Without":
+        """The same of a difference, for the groups that hold something."""
+        n_scenes, n_creators = len(groups.scenes), len(groups.creators)
+        scenes = (self.scenes - other.scenes)[:n_scenes]
+        if self.creators is None or other.creators is None:
+            return Without(scenes)
+        creators = (self.creators - other.creators)[:n_creators]
+        cells = None if self.cells is None or other.cells is None else self.cells - other.cells
+        return Without(scenes, creators, cells, self.crossing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(Estimate):
     """A value, and what it is without each group; it has no interval of its own."""
 
-    without: tuple[float, ...]
-    """By group, as many as there can be; NaN where nothing is left to calculate it from."""
+    without: Without
 
     def scaled(self, factor: float) -> "LeftOut":
         """The same in another unit."""
-        value = self.value * factor
-        without = tuple(each * factor for each in self.without)
+        value, told = self.value * factor, self.without
+        without = replace(
+            told,
+            scenes=told.scenes * factor,
+            creators=None if told.creators is None else told.creators * factor,
+            cells=None if told.cells is None else told.cells * factor,
+        )
         return replace(self, value=value, low=value, high=value, without=without)
 
 

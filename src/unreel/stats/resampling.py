@@ -95,7 +95,7 @@ def _widened(
     # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
     by_creator = _spread(without) * (len(without) - 1)
     by_cell = _spread(drawn) * _unbiased(cells.n_groups)
-    twice = _counted_twice(by_scene, by_creator, by_cell, sample)
+    twice = counted_twice(by_scene, by_creator, by_cell, sample.crossing)
     both = by_scene + by_creator - twice
     # Satterthwaite's degrees of freedom of a sum of variances.
     doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
@@ -104,13 +104,15 @@ def _widened(
     return Replicates(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
 
 
-def _counted_twice(by_scene: Array, by_creator: Array, by_cell: Array, sample: Sample) -> Array:
+def counted_twice(
+    by_scene: Array, by_creator: Array, by_cell: Array, crossing: tuple[float, float, float]
+) -> Array:
     """The part of the variance that both scenes and creators show: what is particular to one clip.
 
     Where every creator made every scene, a draw of single clips shows a part of the scenes' and of the
     creators' own variance too, which is taken out; where creators share no scene it shows nothing else.
     """
-    crossed, per_scene, per_creator = sample.crossing
+    crossed, per_scene, per_creator = crossing
     strange = crossed * (by_scene / per_scene + by_creator / per_creator)
     own = (by_cell - strange) / (1 - crossed * (1 / per_scene + 1 / per_creator))
     return np.clip(own, 0, np.minimum(by_scene, by_creator))

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from unreel.core.cluster import Cluster
 from unreel.core.errors import InvalidValueError
-from unreel.stats.leaving_out import MOST_GROUPS, asked_groups
+from unreel.stats.leaving_out import MOST_GROUPS, asked_groups, number
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -52,8 +52,7 @@ class Ties:
             ties = cls(np.arange(n_rows), np.full(n_rows, _NOBODY))
         elif len(clusters) and isinstance(clusters[0], Cluster):
             scenes, creators = zip(*clusters, strict=True)
-            nobody = int("" in creators)  # it sorts before every name
-            ties = cls(_number_scenes(scenes), _numbered(creators) - nobody)
+            ties = cls(_number_scenes(scenes), _number_creators(creators))
         else:
             scene = _number_scenes(np.asarray(clusters).tolist())
             ties = cls(scene, np.full(len(scene), _NOBODY))
@@ -83,7 +82,18 @@ Clusters = Ties | Sequence[str | Cluster] | npt.NDArray[Any] | None
 
 def _number_scenes(labels: Sequence[str]) -> IntArray:
     groups = asked_groups()
-    return _numbered(labels) if groups is None else groups.number(labels)
+    return _numbered(labels) if groups is None else number(labels, groups.scenes)
+
+
+def _number_creators(labels: Sequence[str]) -> IntArray:
+    groups = asked_groups()
+    if groups is None:
+        nobody = int("" in labels)  # it sorts before every name
+        return _numbered(labels) - nobody
+    known = number((label for label in labels if label), groups.creators)
+    numbers = np.full(len(labels), _NOBODY)
+    numbers[[bool(label) for label in labels]] = known
+    return numbers
 
 
 def _numbered(labels: Sequence[str]) -> IntArray:
@@ -227,9 +237,15 @@ class Sample:
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
         return min(part / max(1, most) for part, most in shared), n_creators, n_scenes
 
-    def without_scenes(self) -> Iterator[Array]:
-        """Weights with each of `MOST_GROUPS` groups of scenes left out, one per line, in blocks."""
-        return self._without(self.ties.scene % MOST_GROUPS, np.arange(MOST_GROUPS))
+    def without_each(self, kind: Literal["scene", "creator", "cell"]) -> Iterator[Array]:
+        """Weights with each of `MOST_GROUPS` groups left out, by number, one per line, in blocks."""
+        scene, creator = self.ties.scene, self.ties.creator
+        # A step that spreads the cells of a scene, and those of a creator, over all groups.
+        numbers = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
+        group = numbers % MOST_GROUPS
+        if kind != "scene":
+            group = np.where(creator == _NOBODY, _NOBODY, group)
+        return self._without(group, np.arange(MOST_GROUPS))
 
     def without_creators(self) -> Iterator[Array]:
         """Weights with each creator left out, one per line, in blocks; of very many creators, some at a time."""

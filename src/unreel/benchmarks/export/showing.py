@@ -5,7 +5,7 @@ from pathlib import Path
 from unreel.benchmarks.export.item import ExportRecipe, Item
 from unreel.core.failure import Failure
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.protocols.showing import LONGEST_SIDE, mark_clip, mark_instant, shows_times
+from unreel.protocols.showing import mark_clip, mark_instant, sample_frames, shows_times
 
 Part = str | SampledFrame | Path
 """A text, a frame, or a whole file."""
@@ -24,11 +24,8 @@ def show(
         if recipe.sampling is None:
             parts.append(path)
             continue
-        sampled = reader.frames(
-            path,
-            sampling=recipe.sampling,
-            longest_side=LONGEST_SIDE,
-            most_pixels=recipe.max_pixels,
+        sampled = sample_frames(
+            reader, path, sampling=recipe.sampling, max_pixels=recipe.max_pixels
         )
         if isinstance(sampled, Failure):
             return sampled
