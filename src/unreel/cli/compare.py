@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.output import Form, form_option, json_option, print_json, print_table, say
 from unreel.core.comparison import Comparison, Comparisons, Difference
-from unreel.core.estimate import Unmeasured
+from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 from unreel.protocols.protocol import Mode
@@ -74,7 +74,11 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
         if form == "text":
             print_table(
                 ("metric", "first", "second", "less", "95 % interval", "p", "Holm"),
-                [_line(difference) for difference in comparison.differences],
+                [
+                    _line(each, each.difference)
+                    for each in comparison.differences
+                    if isinstance(each.difference, Estimate)
+                ],
                 title=f"{comparison.first} less {comparison.second}",
             )
         say(*_counts(comparison))
@@ -92,7 +96,11 @@ def _counts(comparison: Comparison) -> list[str]:
         lines.append(f"  {comparison.n_invalid} left out: one of the two has no readable answer")
     if comparison.n_unshared:
         lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
-    return lines
+    unmeasured: dict[str, list[str]] = {}
+    for found in comparison.differences:
+        if isinstance(found.difference, Unmeasured):
+            unmeasured.setdefault(str(found.difference), []).append(found.metric)
+    return lines + [f"  {', '.join(names)}: {why}" for why, names in unmeasured.items()]
 
 
 def _record(comparison: Comparison, found: Difference) -> dict[str, object]:
@@ -107,13 +115,11 @@ def _record(comparison: Comparison, found: Difference) -> dict[str, object]:
     return {**line, "n": gap.n, "p": _chance(found.p), "Holm": _chance(found.p_corrected)}
 
 
-def _line(found: Difference) -> dict[str, object]:
-    gap = found.difference
-    line = {"metric": found.metric, "first": _spelt(found.first), "second": _spelt(found.second)}
-    if isinstance(gap, Unmeasured):
-        return {**line, "less": "", "95 % interval": gap, "p": "", "Holm": ""}
+def _line(found: Difference, gap: Estimate) -> dict[str, object]:
     return {
-        **line,
+        "metric": found.metric,
+        "first": _spelt(found.first),
+        "second": _spelt(found.second),
         "less": f"{gap.value:+.2f}",
         "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
         "p": _chance(found.p),
