@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from unreel.core.cluster import Cluster
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
@@ -21,6 +22,8 @@ HUMAN = RNG.integers(1, 6, N)
 SCORES = HUMAN + RNG.normal(size=N)
 WHOLE = np.clip(np.rint(SCORES), 1, 5)
 CLIPS = np.arange(N) // 3
+CROSSED = [Cluster(f"scene {row // 40}", f"creator {row % 40}") for row in range(N)]
+MAKERS = [Cluster(f"scene {row // 3}", f"creator {row}") for row in range(N)]
 TRUTH = (HUMAN > 3).astype(float)
 TOLD = 1 / (1 + np.exp(3 - SCORES))
 
@@ -33,6 +36,12 @@ TOLD = 1 / (1 + np.exp(3 - SCORES))
         pytest.param(1, lambda: bootstrap_mean(TRUTH, seed=1), id="share"),
         pytest.param(
             20, lambda: paired_difference(SCORES, HUMAN, seed=1, clusters=CLIPS), id="paired"
+        ),
+        pytest.param(
+            30, lambda: bootstrap_mean(SCORES, seed=1, clusters=CROSSED), id="mean-two-ways"
+        ),
+        pytest.param(
+            30, lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="mean-many-creators"
         ),
         pytest.param(30, lambda: plcc(HUMAN, SCORES, seed=1), id="plcc"),
         pytest.param(60, lambda: srocc(HUMAN, SCORES, seed=1), id="srocc"),
@@ -67,6 +76,7 @@ def test_a_hundred_thousand_rows_take_seconds(
             lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1), id="pcr"
         ),
         pytest.param(lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc"),
+        pytest.param(lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="two-ways"),
     ],
 )
 def test_memory_does_not_grow_with_pairs_or_resamples(measure: Callable[[], Measured]) -> None:
