@@ -1,30 +1,32 @@
-"""Floors that learn: a small classifier whose answer for a clip comes from a fit without its creator."""
+"""Floors that learn: a small classifier whose answer for a clip comes from a fit without its creator and its scene."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from unreel.core.answer import Reply
 from unreel.core.clip import ClipId, Generated, Origin
 from unreel.core.errors import InvalidValueError
-from unreel.core.failure import Failure
+from unreel.core.estimate import Unmeasured
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.floors.folding import Owner, fold
 from unreel.reviewers.floors.phrasing import phrase
 
 Features = Mapping[str, float]
 """Numbers by name; a name that is absent is 0, so `codec=h264` can stand for itself."""
 Extract = Callable[[Exhibit], Features | Failure]
 
-N_FOLDS: Final = 5
-"""Real clips have no creator: they are dealt to this many folds by their group."""
 RIDGE: Final = 1.0
-LEAST_CREATORS: Final = 2
+_SIDES: Final = 2
+_STEPS: Final = 50
+"""Newton's; five or six are usual."""
+_CLOSE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,32 +72,42 @@ def fit_logistic(rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE)
     share = truth.mean()
     weight = np.where(truth > 0, 0.5 / share, 0.5 / (1 - share))
 
-    def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = scaled @ point[:-1] + point[-1]
-        excess = weight * (expit(margin) - truth)
-        value = weight @ (np.logaddexp(0, margin) - truth * margin)
-        gradient = np.append(scaled.T @ excess + ridge * point[:-1], excess.sum())
-        return float(value + ridge / 2 * point[:-1] @ point[:-1]), gradient
+    design = np.column_stack([scaled, np.ones(len(rows))])
+    penalty = np.append(np.full(len(names), ridge), 0.0)
 
-    found = minimize(loss, np.zeros(len(names) + 1), jac=True, method="L-BFGS-B")
+    def loss(point: NDArray[np.float64]) -> float:
+        margin = design @ point
+        return float(weight @ (np.logaddexp(0, margin) - truth * margin) + penalty @ point**2 / 2)
+
+    point = np.zeros(len(names) + 1)
+    for _ in range(_STEPS):
+        held = expit(design @ point)
+        slope = design.T @ (weight * (held - truth)) + penalty * point
+        bend = (design.T * (weight * held * (1 - held))) @ design + np.diag(penalty)
+        step = np.linalg.solve(bend, slope)
+        while loss(point - step) > loss(point) + _CLOSE:
+            step /= 2
+        point = point - step
+        if np.abs(step).max() < _CLOSE:
+            break
     return LogisticModel(
         names=names,
         centre=centre,
         spread=spread,
-        weights=found.x[:-1],
-        intercept=float(found.x[-1]),
+        weights=point[:-1],
+        intercept=float(point[-1]),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedReviewer:
-    """A floor after its fit. A clip it was fitted on is judged by a model without that clip's creator."""
+    """A floor after its fit. A clip it was fitted on is judged by a model without that clip's creator and scene."""
 
     name: str
     wants: frozenset[Material]
     extract: Extract = field(repr=False)
     models: Mapping[str, LogisticModel] = field(repr=False)
-    """By what was held out; `""` saw everything and judges strangers."""
+    """By the cell that was held out; `""` saw everything and judges strangers."""
     held_out: Mapping[ClipId, str] = field(repr=False)
 
     def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
@@ -107,7 +119,9 @@ class FittedReviewer:
             features = self.extract(exhibit)
             if isinstance(features, Failure):
                 return features
-            model = self.models[self.held_out.get(exhibit.clip.id, "")]
+            model = self.models.get(self.held_out.get(exhibit.clip.id, ""))
+            if model is None:
+                return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {_NOTHING_LEFT}")
             beliefs.append(model.p_generated(features))
         return phrase(sheet, beliefs)
 
@@ -115,14 +129,16 @@ class FittedReviewer:
         """Nothing to close."""
 
 
+_NOTHING_LEFT: Final = (
+    "without the creator and the scenes of this clip nothing of one side is left to learn from"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Learned:
     clip: ClipId
     features: Features
-    creator: str | None
-    group: str
-    part: str
-    """What is held out when this clip is judged: its creator, or a fold of real clips."""
+    owner: Owner
 
 
 def cross_fit(
@@ -133,48 +149,51 @@ def cross_fit(
     extract: Extract,
     seed: int,
 ) -> FittedReviewer:
-    """Fit one model for each creator and each fold of real clips, and one on everything.
+    """Fit one model for each cell of creators and scenes (see `folding`), and one on everything.
 
-    The model for a part saw no clip of it, and no clip that shares a scene with one of it.
-    Specimens without features teach nothing; their questions end as failures.
+    The model of a cell saw no creator and no scene of it. Specimens without features teach nothing;
+    their questions end as failures, and so do those of cells without which nothing is left to learn from.
+
+    Raises:
+        InvalidValueError: No cell is left with anything to learn from.
     """
-    learned = [row for s in specimens if (row := _learn(s, extract, seed=seed)) is not None]
-    creators = {row.creator for row in learned if row.creator is not None}
-    reals = {row.part for row in learned if row.creator is None}
-    if len(creators) < LEAST_CREATORS or len(reals) < LEAST_CREATORS:
+    learned = sorted(_learn(specimens, extract), key=lambda row: row.clip)
+    folding = fold([row.owner for row in learned], seed=seed)
+    if isinstance(folding, Unmeasured):
+        msg = f"the {kind} floor cannot be fitted: {folding.why}; or use another floor"
+        raise InvalidValueError(msg)
+    rows = [(row.features, row.owner.creator is not None) for row in learned]
+    models = {"": fit_logistic(rows)}
+    for part, one in folding.cells():
+        taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, one))]
+        if len({generated for _, generated in taught}) == _SIDES:
+            models[_cell(part, one)] = fit_logistic(taught)
+    if len(models) == 1:
         msg = (
-            f"the {kind} floor needs two creators and real clips of two groups at least, got "
-            f"{len(creators)} and {len(reals)}. Add clips, or use another floor"
+            f"the {kind} floor cannot be fitted: without a creator and a fold of scenes, nothing of one "
+            "side is left. Add creators or scenes, or use another floor"
         )
         raise InvalidValueError(msg)
-    models = {part: _fit_without(learned, part) for part in {"", *(row.part for row in learned)}}
-    fitted_on = digest(str(seed), *sorted(f"{row.clip} {row.part}" for row in learned))
+    cells = map(_cell, folding.parts.tolist(), folding.folds.tolist())
+    held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
+    fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
     return FittedReviewer(
         name=f"{kind}@{fitted_on[:8]}",
         wants=wants,
         extract=extract,
         models=models,
-        held_out={row.clip: row.part for row in learned},
+        held_out=held_out,
     )
 
 
-def _learn(specimen: Specimen, extract: Extract, *, seed: int) -> _Learned | None:
-    features = extract(specimen.exhibit)
-    if isinstance(features, Failure):
-        return None
-    creator = specimen.creator
-    clip = specimen.exhibit.clip.id
-    group = specimen.group or clip
-    fold = int(digest("fold", str(seed), group), 16) % N_FOLDS
-    part = f"real {fold}" if creator is None else f"creator {creator}"
-    return _Learned(clip, features, creator, group, part)
+def _cell(part: int, one: int) -> str:
+    return f"part {part} fold {one}"
 
 
-def _fit_without(learned: Sequence[_Learned], part: str) -> LogisticModel:
-    scenes = {row.group for row in learned if row.part == part}
-    kept = [row for row in learned if row.part != part and row.group not in scenes]
-    rows = [(row.features, row.creator is not None) for row in kept]
-    if len({generated for _, generated in rows}) < LEAST_CREATORS:
-        msg = f"nothing of one side is left without {part!r}. Add clips, or split the groups finer"
-        raise InvalidValueError(msg)
-    return fit_logistic(rows)
+def _learn(specimens: Iterable[Specimen], extract: Extract) -> Iterator[_Learned]:
+    for specimen in specimens:
+        features = extract(specimen.exhibit)
+        if not isinstance(features, Failure):
+            clip = specimen.exhibit.clip.id
+            owner = Owner.of(clip, creator=specimen.creator, group=specimen.group)
+            yield _Learned(clip, features, owner)

@@ -1,0 +1,123 @@
+"""What is held out when a clip is judged: its creator with its part, its scene with its fold.
+
+Scenes are dealt to folds, for real and generated clips alike, so that each fold holds both sides; creators are dealt to parts. A
+*cell* is a part and a fold. Its model is fitted without the creators of the part and without the scenes of the fold, and judges
+the cell's clips of **both** sides. So something is left to learn from whether each creator covers every scene, has its own ones, or
+is the only one, and no clip of one side is compared with one of the other through two different models: what is held out drags
+the rest of its side the other way, and such a comparison lies below chance where labels mean nothing.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.estimate import Unmeasured
+from unreel.core.identity import digest
+
+N_FOLDS: Final = 5
+MOST_PARTS: Final = 10
+"""Creators beyond this many share a part; no clip ever meets a model that saw its creator."""
+LEAST_SCENES: Final = 2
+"""Of either side: one is judged while another teaches."""
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a clip is. A clip on its own is a scene of its own."""
+
+    creator: str | None
+    """`None` for a real clip."""
+    scene: str
+
+    @classmethod
+    def of(cls, clip: str, *, creator: str | None, group: str) -> "Owner":
+        """The owner of a clip whose group is "" where it shares its scene with no other."""
+        return cls(creator, f"group {group}" if group else f"clip {clip}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folding:
+    """The cell of every clip, in the order of the owners."""
+
+    folds: Numbers
+    parts: Numbers
+    """Of a real clip: the part whose generated clips it is judged with, where it needs only one model."""
+    made: NDArray[np.bool_]
+    """True for generated clips."""
+
+    n_folds: int
+    n_parts: int
+    """With a single one no creator is held out, only scenes."""
+
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Part and fold of every cell that holds a clip."""
+        yield from sorted(set(zip(self.parts.tolist(), self.folds.tolist(), strict=True)))
+
+    def teachers(self, part: int, fold: int) -> NDArray[np.bool_]:
+        """The clips that the model of a cell is fitted to."""
+        elsewhere: NDArray[np.bool_] = self.folds != fold
+        if self.n_parts == 1:
+            return elsewhere
+        taught: NDArray[np.bool_] = elsewhere & (~self.made | (self.parts != part))
+        return taught
+
+
+def fold(owners: Sequence[Owner], *, seed: int) -> Folding | Unmeasured:
+    """Deal scenes to folds and creators to parts, or say which scenes are missing."""
+    sides = [
+        {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
+    ]
+    n_folds = min(N_FOLDS, *map(len, sides))
+    if n_folds < LEAST_SCENES:
+        return Unmeasured(
+            f"one scene must teach while another is judged, and there are {len(sides[0])} of generated "
+            f"and {len(sides[1])} of real clips. Add scenes, or give scenes of their own other groups"
+        )
+    fold_of = _deal_scenes(owners, n_folds, seed=seed)
+    folds = np.array([fold_of[own.scene] for own in owners])
+    made = np.array([own.creator is not None for own in owners])
+    parts = _parts(owners, folds, seed=seed)
+    return Folding(folds, parts, made, n_folds, int(parts.max()) + 1)
+
+
+def _deal_scenes(owners: Sequence[Owner], n_folds: int, *, seed: int) -> dict[str, int]:
+    """Scenes of both sides first, then those of one: each to the fold that has least of its clips."""
+    creators: defaultdict[str, list[str | None]] = defaultdict(list)
+    for own in owners:
+        creators[own.scene].append(own.creator)
+
+    def order(scene: str) -> tuple[int, int, str, str]:
+        made = sorted({creator or "" for creator in creators[scene] if creator is not None})
+        n_sides = len({creator is None for creator in creators[scene]})
+        return -n_sides, -len(creators[scene]), "".join(made[:1]), digest("fold", str(seed), scene)
+
+    load = [Counter[bool]() for _ in range(n_folds)]
+    fold_of = {}
+    for scene in sorted(creators, key=order):
+        clips = Counter(creator is None for creator in creators[scene])
+        held = [sum(filled[side] for side in clips) for filled in load]
+        fold_of[scene] = held.index(min(held))
+        load[fold_of[scene]].update(clips)
+    return fold_of
+
+
+def _parts(owners: Sequence[Owner], folds: Numbers, *, seed: int) -> Numbers:
+    clips = Counter(own.creator for own in owners if own.creator is not None)
+    order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
+    filled = [0] * min(MOST_PARTS, len(order))
+    part_of = {}
+    for creator in order:
+        part_of[creator] = filled.index(min(filled))
+        filled[part_of[creator]] += clips[creator]
+    parts = np.array([-1 if own.creator is None else part_of[own.creator] for own in owners])
+    for one in range(int(folds.max()) + 1):
+        here = folds == one
+        real = np.flatnonzero(here & (parts < 0))
+        parts[real] = np.resize(parts[here & (parts >= 0)], len(real))
+    return parts
