@@ -15,11 +15,13 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.curate.audit.audit import MOST_PER_SIDE, Audit, Finding, audit, judge
 from unreel.curate.audit.card import AUDIT_JSON, to_markdown
-from unreel.curate.audit.cross_fit import Subject, cross_fit
+from unreel.curate.audit.cross_fit import cross_fit
 from unreel.curate.audit.frame import frame_features
 from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.relabelling import relabel
 from unreel.curate.audit.views import View
 from unreel.curate.watermark.mark import Mark, MarkKind, Watermarks
+from unreel.reviewers.floors.folding import Owner, fold
 
 Plant = Callable[[Observation, random.Random], Observation]
 
@@ -173,25 +175,15 @@ def test_a_tag_that_only_one_side_carries_tells_whatever_it_says() -> None:
 
 
 def test_clips_of_one_scene_are_never_on_both_sides() -> None:
-    """Pairs of one scene share a size that no other scene has: learnt, it would tell the label upside down."""
-    paired = [
-        replace(with_video(unremarkable(i), width=100 + 2 * (i // 2)), group=f"scene {i // 2}")
-        for i in range(60)
+    """Pairs of one scene share a mark that no other scene has: learnt, it would tell the label upside down."""
+    owners = [
+        Owner(None if i % 2 else f"creator {i // 2 % 5}", f"scene {i // 2}") for i in range(60)
     ]
-    fitted = cross_fit(
-        [
-            Subject(
-                name=one.clip,
-                creator=one.creator,
-                group=one.group,
-                features={one.group: 1.0},
-            )
-            for one in paired
-        ],
-        seed=1,
-    )
-    assert not isinstance(fitted, Unmeasured)
-    assert np.all(fitted.wins == 0.5)
+    folding = fold(owners, seed=1)
+    assert not isinstance(folding, Unmeasured)
+    fitted = cross_fit(np.eye(30).repeat(2, axis=0), folding, np.arange(60))
+    assert fitted.n_unjudged == 0
+    assert np.all(fitted.won == fitted.met / 2)
 
 
 def test_few_clips_are_inconclusive_whatever_they_show() -> None:
@@ -254,8 +246,10 @@ def test_the_rule_is_the_one_of_the_decision(
 ) -> None:
     low, middle, high = ends
     auc = Estimate(value=middle, low=low, high=high, n=100)
-    assert judge(auc, n_least=20) is finding
-    assert judge(auc, n_least=19) is Finding.INCONCLUSIVE
+    assert judge(auc, n_least=20, p_value=0.05) is finding
+    assert judge(auc, n_least=19, p_value=0.05) is Finding.INCONCLUSIVE
+    assert judge(auc, n_least=20, p_value=0.06) is not Finding.LEAKS
+    assert judge(auc, n_least=20, p_value=0.05, n_unjudged=1) is not Finding.CLEAN
 
 
 def test_a_huge_set_is_judged_by_a_sample() -> None:
@@ -316,3 +310,135 @@ def test_a_flat_or_tiny_frame_still_gives_finite_numbers(level: int, size: tuple
     numbers = frame_features(np.full((*size, 3), level, np.uint8))
     assert all(np.isfinite(number) for number in numbers.values())
     assert numbers.keys() == picture().keys()
+
+
+def paired(n_scenes: int, creators: Sequence[str], plant: Plant) -> list[Observation]:
+    """Every creator covers every scene, beside the real clip of it."""
+    makers = (None, *creators)
+    return [
+        plant(
+            replace(
+                unremarkable(len(makers) * scene + i),
+                creator=maker,
+                group=f"scene {scene}",
+                clip=f"{scene:03} {i}",
+            ),
+            random.Random(scene),
+        )
+        for scene in range(n_scenes)
+        for i, maker in enumerate(makers)
+    ]
+
+
+def untouched(one: Observation, dice: random.Random) -> Observation:
+    return one
+
+
+def other_files(one: Observation, dice: random.Random) -> Observation:
+    """Real: 1080p, VP9, 30 frames a second, with sound. Generated: 720p, H.264, 24, mute."""
+    if one.creator is not None:
+        return with_video(one, width=1280, height=720, average_rate=Fraction(24))
+    tall = with_video(one, codec="vp9", width=1920, height=1080, average_rate=Fraction(30))
+    return sound_on_reals(tall, dice)
+
+
+@pytest.mark.parametrize("creators", ["A", "ABC", "ABCDEFG"])
+def test_a_set_in_which_every_creator_covers_every_scene_is_seen_to_leak(creators: str) -> None:
+    found = audit(paired(24, creators, other_files), seed=1)
+    assert found.finding is Finding.LEAKS
+    assert value(found, View.METADATA) == 1
+    assert found[View.METADATA].p_value == pytest.approx(1 / 200)
+    assert found[View.METADATA].n_unjudged == 0
+
+
+def test_a_paired_set_without_a_leak_is_not_called_leaking() -> None:
+    found = audit(paired(24, "ABC", untouched), seed=1)
+    assert found.finding is not Finding.LEAKS
+    assert found[View.METADATA].n_unjudged == 0
+
+
+def test_a_leak_in_a_set_of_one_scene_is_inconclusive_and_says_what_is_missing() -> None:
+    items = [replace(one, group="the only one") for one in planted(other_files)]
+    found = audit(items, seed=1)
+    assert found.finding is Finding.INCONCLUSIVE
+    assert "Add scenes" in to_markdown(found)
+
+
+def test_real_clips_of_scenes_that_nobody_generated_count_too() -> None:
+    half = [
+        one
+        for one in paired(40, "AB", other_files)
+        if one.creator is None or int(one.clip[:3]) % 2 == 0
+    ]
+    found = audit(half, seed=1)
+    assert (found[View.METADATA].n_real, found[View.METADATA].n_generated) == (40, 40)
+    assert found.finding is Finding.LEAKS
+
+
+def test_groups_may_be_known_for_some_clips_only() -> None:
+    some = [
+        replace(one, group=one.group if i % 3 else "")
+        for i, one in enumerate(paired(24, "AB", other_files))
+    ]
+    assert audit(some, seed=1).finding is Finding.LEAKS
+
+
+def test_a_creator_for_each_clip_is_judged() -> None:
+    many = [
+        replace(one, creator=one.creator and f"{one.creator} {i}")
+        for i, one in enumerate(planted(other_files))
+    ]
+    assert audit(many, seed=1).finding is Finding.LEAKS
+
+
+def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
+    items = [
+        replace(unremarkable(i), creator=f"creator {i // 31 % 5}" if i % 31 == 0 else None)
+        for i in range(620)
+    ]
+    plain, leaking = (
+        audit([plant(one, random.Random(i)) for i, one in enumerate(items)], seed=1)
+        for plant in (untouched, other_files)
+    )
+    assert plain[View.METADATA].n_generated == 20
+    assert plain.finding is not Finding.LEAKS
+    assert leaking.finding is Finding.LEAKS
+
+
+def test_two_clips_are_no_set() -> None:
+    found = audit(planted(other_files, n=2), seed=1)
+    assert found.finding is Finding.INCONCLUSIVE
+    assert all(isinstance(view.auc, Unmeasured) for view in found.views)
+
+
+def test_what_no_model_can_judge_is_counted_and_never_clean() -> None:
+    """All clips of the second creator show one scene: without it, and without the first, nothing is left."""
+    items = [
+        replace(one, creator="B", group="shared") if one.creator and i < 20 else one
+        for i, one in enumerate(unremarkable(i, n_creators=1) for i in range(200))
+    ]
+    found = audit(items, seed=1)
+    assert found[View.WATERMARK].n_unjudged > 0
+    assert found[View.WATERMARK].finding is not Finding.CLEAN
+    assert "could not be judged" in to_markdown(found)
+
+
+def test_labels_are_dealt_anew_within_their_scene_or_by_whole_scenes() -> None:
+    owners = [Owner(None if i % 2 else "A", f"both {i // 2}") for i in range(20)]
+    owners += [Owner(None if i < 10 else "B", f"one {i // 2}") for i in range(20)]
+    folding = fold(owners, seed=1)
+    assert not isinstance(folding, Unmeasured)
+    for labels in relabel(owners, folding, seed=1):
+        makers = [owners[i].creator for i in labels]
+        assert all({makers[i], makers[i + 1]} == {None, "A"} for i in range(0, 20, 2))
+        assert all(makers[i] == makers[i + 1] for i in range(20, 40, 2))
+        assert sorted(map(str, makers)) == sorted(str(own.creator) for own in owners)
+        assert np.all(folding.folds[labels] == folding.folds)
+
+
+def test_an_audit_that_was_kept_before_labels_were_dealt_anew_is_still_read() -> None:
+    kept = AUDIT_JSON.dump_python(audit(planted(untouched, n=40), seed=1), mode="json")
+    del kept["n_relabelled"]
+    for view in kept["views"]:
+        del view["p_value"], view["n_unjudged"]
+    assert [view.p_value for view in AUDIT_JSON.validate_python(kept).views] == [None] * 3

@@ -1,22 +1,31 @@
 """Whether a set of clips gives its labels away, to which model and by what."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from unreel.core.estimate import Estimate, Measured, Unmeasured
+import numpy as np
+
+from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curate.audit.cross_fit import CrossFit, Subject, cross_fit, pushes
+from unreel.curate.audit.cross_fit import CrossFit, cross_fit, relabelled
 from unreel.curate.audit.observation import Observation
+from unreel.curate.audit.relabelling import relabel
 from unreel.curate.audit.sides import describe_sides
-from unreel.curate.audit.views import View, family, view_features, with_bins
+from unreel.curate.audit.table import Table, tabulate
+from unreel.curate.audit.views import View, family, view_features
+from unreel.reviewers.floors.folding import Folding, Numbers, Owner, fold
+from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.sample import Array
 
 LEAK_FROM: Final = 0.60
-"""A model above this tells too much; see docs/decisions/0012-audit.md."""
+"""A model above this tells too much; see docs/decisions/0019-alarms-by-relabelling.md."""
+ALARM_RATE: Final = 0.05
+"""Share of sets whose labels mean nothing in which any view may be called leaking."""
 CLEAN_BELOW: Final = 0.70
 """A set is called clean only where its interval stays below this."""
 CHANCE: Final = 0.50
@@ -73,6 +82,10 @@ class ViewAudit:
     n_creators: int
     n_unread: int = 0
     """Clips that could not be shown to the model."""
+    n_unjudged: int = 0
+    """Clips without whose creator and scene nothing was left to learn from."""
+    p_value: float | None = None
+    """Share of relabelled sets in which some view told as much as this one does here."""
     leaks: tuple[Leak, ...] = ()
     """What tells most on its own, the strongest first."""
     giveaways: tuple[Giveaway, ...] = ()
@@ -88,33 +101,47 @@ class Audit:
     """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
     views: tuple[ViewAudit, ...]
     seed: int
+    n_relabelled: int = 0
+    """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
 
     def __getitem__(self, view: View) -> ViewAudit:
         return next(own for own in self.views if own.view is view)
 
 
 def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
-    """Fit and judge one model for each view; the same observations and seed give the same audit."""
+    """Fit and judge models for each view; the same observations and seed give the same audit."""
     chosen = _choose(list(observations), seed=seed)
-    views = tuple(_audit_view(chosen, view, seed=seed) for view in View)
+    owners = [Owner.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
+    folding = fold(owners, seed=seed)
+    sights = [_look(chosen, view) for view in View]
+    if isinstance(folding, Unmeasured):
+        views = tuple(_count(sight, folding) for sight in sights)
+        return Audit(finding=Finding.INCONCLUSIVE, views=views, seed=seed)
+    labels = relabel(owners, folding, seed=seed)
+    fits = [_Fit.of(sight, owners, folding) for sight in sights]
+    nulls = [relabelled(own.scaled, folding, own.sight.rows, labels) for own in fits]
+    chances = _joint_chances(fits, nulls)
+    views = tuple(map(_audit_view, fits, nulls, chances))
     deciding = {own.finding for own in views if own.view is not View.FRAME}
     ranked = (Finding.LEAKS, Finding.INCONCLUSIVE, Finding.CLEAN)
-    return Audit(finding=next(f for f in ranked if f in deciding), views=views, seed=seed)
+    finding = next(f for f in ranked if f in deciding)
+    return Audit(finding=finding, views=views, seed=seed, n_relabelled=len(labels))
 
 
-def judge(auc: Measured, *, n_least: int) -> Finding:
+def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -> Finding:
     """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
 
-    A model that is wrong more often than chance allows (below 0.40, chance excluded) has found what
-    tells the sides apart among some creators and not among others: that is not clean. `n_least`
-    counts the clips of the smaller side.
+    Chance is excluded by the interval and by `p_value`, which counts all views together. A model that
+    is wrong more often than chance allows (below 0.40, chance excluded) has found what tells the sides
+    apart among some creators and not among others: that is not clean, and neither is a set with clips
+    that no model could judge. `n_least` counts the clips of the smaller side.
     """
     if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
         return Finding.INCONCLUSIVE
-    if auc.value > LEAK_FROM and auc.low > CHANCE:
+    if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
         return Finding.LEAKS
     misled = auc.value < 1 - LEAK_FROM and auc.high < CHANCE
-    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not misled:
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not misled and not n_unjudged:
         return Finding.CLEAN
     return Finding.INCONCLUSIVE
 
@@ -128,78 +155,140 @@ def _choose(observations: Sequence[Observation], *, seed: int) -> list[Observati
     )
 
 
-def _audit_view(observations: Sequence[Observation], view: View, *, seed: int) -> ViewAudit:
-    shown = [
-        Subject(name=seen.clip, creator=seen.creator, group=seen.group, features=features)
-        for seen in observations
-        if not isinstance(features := view_features(seen, view), Failure)
-    ]
-    creators = Counter(subject.creator for subject in shown)
-    n_real = creators.pop(None, 0)
-    fitted = (
-        cross_fit(with_bins(shown), seed=seed) if shown else Unmeasured("no clip could be read")
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sight:
+    """What one model is shown."""
+
+    view: View
+    shown: tuple[Observation, ...]
+    rows: Numbers
+    """Where they stand among all clips."""
+    table: Table
+    n_unread: int
+
+
+def _look(observations: Sequence[Observation], view: View) -> _Sight:
+    seen = [view_features(one, view) for one in observations]
+    read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
+    rows = np.array([i for i, _ in read], dtype=np.int64)
+    table = tabulate([features for _, features in read])
+    return _Sight(view, tuple(observations[i] for i in rows), rows, table, len(seen) - len(read))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """One view's models, under the true labels."""
+
+    sight: _Sight
+    owners: tuple[Owner, ...]
+    folding: Folding
+    """Of all clips."""
+    scaled: Array
+    judged: CrossFit
+
+    @classmethod
+    def of(cls, sight: _Sight, owners: Sequence[Owner], folding: Folding) -> "_Fit":
+        scaled = sight.table.scaled
+        own = tuple(owners[i] for i in sight.rows)
+        return cls(sight, own, folding, scaled, cross_fit(scaled, folding, sight.rows))
+
+    def pushes(self, row: int) -> Array:
+        """How far each feature pushed a clip towards its own side, over the models that judged it."""
+        own = self.sight.rows[row]
+        weights = self.judged.weights[self.folding.folds[own]]
+        made = self.folding.made[own]
+        pushed = weights[self.folding.parts[own]] if made else -weights.mean(axis=0)
+        towards: Array = pushed * self.scaled[row]
+        return towards
+
+
+def _joint_chances(fits: Sequence[_Fit], nulls: Sequence[Array]) -> list[float]:
+    """For each view: in which share of all sets, this one included, some view tells as much.
+
+    Views are compared in spreads of their own, taken over the true labels too: were these one
+    labelling among the others, each share would come as often as it says.
+    """
+    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = told.std(axis=1, keepdims=True)
+    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    most = surprise.max(axis=0)
+    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
+
+
+def _audit_view(fit: _Fit, null: Array, p_value: float) -> ViewAudit:
+    auc = fit.judged.auc(fit.owners, null=null)
+    counted = _count(fit.sight, auc)
+    if isinstance(auc, Unmeasured):
+        return counted
+    n_unjudged = fit.judged.n_unjudged
+    n_least = min(counted.n_real, counted.n_generated)
+    outcome = replace(
+        counted,
+        finding=judge(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
+        n_unjudged=n_unjudged,
+        p_value=p_value,
+        leaks=_leaks(fit),
     )
-    auc = fitted if isinstance(fitted, Unmeasured) else fitted.auc(seed=seed)
-    outcome = ViewAudit(
-        view=view,
-        finding=judge(auc, n_least=min(n_real, creators.total())),
-        auc=auc,
+    return _with_giveaways(outcome, fit) if outcome.finding is Finding.LEAKS else outcome
+
+
+def _count(sight: _Sight, auc: Measured) -> ViewAudit:
+    """What is known of a view before anything is found."""
+    creators = Counter(seen.creator for seen in sight.shown)
+    n_real = creators.pop(None, 0)
+    return ViewAudit(
+        view=sight.view,
+        finding=Finding.INCONCLUSIVE,
+        auc=auc if sight.shown else Unmeasured("no clip could be read"),
         n_real=n_real,
         n_generated=creators.total(),
         n_creators=len(creators),
-        n_unread=len(observations) - len(shown),
+        n_unread=sight.n_unread,
     )
-    if isinstance(fitted, Unmeasured):
-        return outcome
-    outcome = replace(outcome, leaks=_leaks(with_bins(shown), seed=seed))
-    return _with_giveaways(outcome, fitted) if outcome.finding is Finding.LEAKS else outcome
 
 
-def _leaks(subjects: Sequence[Subject], *, seed: int) -> tuple[Leak, ...]:
+def _leaks(fit: _Fit) -> tuple[Leak, ...]:
     """Each property judged alone, in the same way as all of them together."""
-    families = sorted({family(name) for subject in subjects for name in subject.features})
+    columns: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(fit.sight.table.names):
+        columns[family(name)].append(index)
+    rows = fit.sight.rows
+    alone = {
+        own: cross_fit(fit.scaled[:, chosen], fit.folding, rows) for own, chosen in columns.items()
+    }
+    telling = sorted(
+        (own for own in alone if alone[own].value > CHANCE),
+        key=lambda own: (-alone[own].value, own),
+    )
     leaks = []
-    for own in families:
-        alone = [
-            replace(clip, features={n: v for n, v in clip.features.items() if family(n) == own})
-            for clip in subjects
-        ]
-        fitted = cross_fit(alone, seed=seed)
-        if not isinstance(fitted, Unmeasured):
-            sides = describe_sides(alone)
-            auc = fitted.auc(seed=seed)
-            leaks.append(Leak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
-    leaks.sort(key=lambda leak: (-_tells(leak.auc), leak.feature))
-    return tuple(leak for leak in leaks[:MOST_LEAKS] if _tells(leak.auc) > CHANCE)
+    for own in telling[:MOST_LEAKS]:
+        sides = describe_sides(fit.sight.table.only(columns[own]), fit.judged.made)
+        auc = alone[own].auc(fit.owners)
+        leaks.append(Leak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
+    return tuple(leaks)
 
 
-def _tells(auc: Measured) -> float:
-    return auc.value if isinstance(auc, Estimate) else 0.0
-
-
-def _with_giveaways(outcome: ViewAudit, fitted: CrossFit) -> ViewAudit:
-    shares = fitted.told_from()
-    every = [c for c in (*fitted.generated, *fitted.real) if shares[c.name] >= TOLD_FROM]
-    every.sort(key=lambda clip: (-shares[clip.name], clip.name))
+def _with_giveaways(outcome: ViewAudit, fit: _Fit) -> ViewAudit:
+    shares = fit.judged.told_from()
+    shown = fit.sight.shown
+    every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
+    every.sort(key=lambda i: (-shares[i], shown[i].clip))
     listed = tuple(
         Giveaway(
-            clip=clip.name,
-            label=Label.REAL if clip.creator is None else Label.GENERATED,
-            told_from=shares[clip.name],
-            because=_because(clip, fitted),
+            clip=shown[i].clip,
+            label=Label.REAL if shown[i].creator is None else Label.GENERATED,
+            told_from=float(shares[i]),
+            because=_because(i, fit),
         )
-        for clip in every[:MOST_GIVEAWAYS]
+        for i in every[:MOST_GIVEAWAYS]
     )
     return replace(outcome, giveaways=listed, n_giveaways=len(every))
 
 
-def _because(subject: Subject, fitted: CrossFit) -> tuple[str, ...]:
+def _because(row: int, fit: _Fit) -> tuple[str, ...]:
     """The properties that pushed the clip towards its own side, the strongest first."""
-    towards = -1.0 if subject.creator is None else 1.0
     total: Counter[str] = Counter()
-    for model in fitted.models[subject.name]:
-        own = towards * pushes(model, [subject])[0]
-        for name, push in zip(model.names, own.tolist(), strict=True):
-            total[family(name)] += push
+    for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
+        total[family(name)] += push
     largest = max(total.values(), default=0.0)
     return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.plain import plain
-from unreel.curate.audit.audit import Audit, Finding, ViewAudit
+from unreel.curate.audit.audit import ALARM_RATE, Audit, Finding, ViewAudit
 from unreel.curate.audit.views import View
 
 AUDIT_JSON: Final = TypeAdapter(Audit)
@@ -24,6 +24,13 @@ _SENTENCES: Final = {
     Finding.INCONCLUSIVE: "The clips are too few, or too unalike, to say whether the labels leak.",
 }
 
+ALARMS: Final = (
+    "p is the share of sets of the same clips under labels that mean nothing ({n} of them, dealt anew by source, and this "
+    "set) in which any model tells as much. A model is called leaking at {rate} or less, so of sets without a leak "
+    "at most {rate:.0%} give an alarm."
+)
+"""What p is, in the words of the card."""
+
 
 def to_markdown(audit: Audit) -> str:
     """The audit as a section of a data card."""
@@ -33,16 +40,36 @@ def to_markdown(audit: Audit) -> str:
 def _lines(audit: Audit) -> Iterator[str]:
     yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
     yield ""
-    yield "| model sees | AUC | real | generated | creators | unread | finding |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| model sees | AUC | p | real | generated | creators | unread | finding |"
+    yield "|---|---|---|---|---|---|---|---|"
     for view in audit.views:
         counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
         finding = view.finding.value
         if view.view is View.FRAME and view.finding is Finding.LEAKS:
             finding = "warning"
-        yield f"| {_SIGHTS[view.view]} | {_number(view.auc)} | {counts} | {finding} |"
+        yield f"| {_SIGHTS[view.view]} | {_number(view.auc)} | {chance(view.p_value)} | {counts} | {finding} |"
+    if audit.n_relabelled:
+        yield ""
+        yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
+    for view in audit.views:
+        if view.n_unjudged:
+            yield ""
+            yield unjudged(view)
     for view in audit.views:
         yield from _details(view)
+
+
+def chance(p_value: float | None) -> str:
+    """A share of relabelled sets as a cell of a table."""
+    return "—" if p_value is None else f"{p_value:.3f}"
+
+
+def unjudged(view: ViewAudit) -> str:
+    """Which clips no model could judge, and what would help."""
+    return (
+        f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their creator and their "
+        "scenes nothing is left to learn from. More creators or scenes would help."
+    )
 
 
 def _details(view: ViewAudit) -> Iterator[str]:

@@ -1,180 +1,190 @@
 """How well a model tells clips that it has not seen, by creators and scenes that it has not seen.
 
-Generated clips are held out by creator, real ones by fold. Each pair of a creator and a fold has its own model, fitted without
-both and without every clip that shares a scene with one of them; it judges that creator's clips against that fold's. So every
-generated clip meets every real one exactly once, in front of a model that knows neither: labels dealt at random give 0.5 on
-average. One score per clip, each from a model without that clip's side of the fold, would give less than 0.5, because
-what is held out drags the rest of its side the other way.
+The model adds up features, each with the cube of the gap between the means of the two sides: on forty clips fifty features of pure
+noise then do not drown one that tells everything, and thousands of models cost a few sums. Clips are held out by cells
+(`reviewers/floors/folding.py`), and each pair of a generated and a real clip of one fold is judged by one model that knows neither.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unreel.core.estimate import Measured, Unmeasured
-from unreel.core.identity import digest
-from unreel.reviewers.floors.fitting import Features, LogisticModel, fit_logistic
-from unreel.stats.bootstrap import Limits, bootstrap
-from unreel.stats.sample import Array, Sample
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.reviewers.floors.folding import Folding, Numbers, Owner
+from unreel.stats.proportion import mid_p_interval, normal_quantile
+from unreel.stats.sample import Array
 
-N_FOLDS: Final = 5
-"""Real clips have no creator: they are dealt to this many folds by their scene."""
-MOST_PARTS: Final = 10
-"""Creators beyond this many share a part; no clip ever meets a model that saw its creator."""
-RIDGE: Final = 4.0
 LEAST_CREATORS: Final = 6
-"""With fewer creators, creators cannot be drawn anew: the interval draws clips."""
-CLIPS_PER_FEATURE: Final = 5
-_LEAST_FEATURES: Final = 3
-_LEAST_SPREAD: Final = 0.05
-_SIDES: Final = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """A clip as numbers, with its truth."""
-
-    name: str
-    creator: str | None
-    group: str
-    features: Features
+"""With fewer creators nothing is known of how much creators differ: the interval goes by scenes alone."""
+Mask = NDArray[np.bool_]
+_LEVEL: Final = 0.95
+_CHANCE: Final = 0.5
+_DIGITS: Final = 9
+"""Clips that are alike get the same lean, whatever order their features were added up in."""
+_BLOCK: Final = 2**18
+"""Values that are judged at once under several labellings."""
+_TINY: Final = 1e-300
+_ROUNDING: Final = 1e-9
+"""Sums are taken by leaving out, so a gap of nothing is not quite nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Every generated clip against every real clip."""
+    """Every generated clip of a fold against every real clip of it; the arrays hold a value for each clip."""
 
-    generated: tuple[Subject, ...]
-    real: tuple[Subject, ...]
-    wins: Array
-    """1 where the generated clip (row) seemed more generated than the real one (column), 0.5 for a tie."""
-    models: Mapping[str, tuple[LogisticModel, ...]]
-    """The models that judged each clip, by its name."""
+    made: Mask
+    won: Array
+    """Pairs of the clip in which the generated clip seemed more generated, ties counted half."""
+    met: Array
+    """Pairs of the clip; 0 where no model could be fitted without it, or nobody was there to meet."""
+    weights: Array
+    """By fold, part and feature."""
 
-    def told_from(self) -> dict[str, float]:
-        """Share of the other side's clips that each clip was told from, by its name."""
-        made = zip(self.generated, self.wins.mean(axis=1), strict=True)
-        filmed = zip(self.real, 1 - self.wins.mean(axis=0), strict=True)
-        return {clip.name: float(share) for clip, share in (*made, *filmed)}
+    @property
+    def value(self) -> float:
+        """Chance that a generated clip seems more generated than a real one; 0.5 where none was judged."""
+        met = float(self.met.sum())
+        return float(self.won.sum()) / met if met else _CHANCE
 
-    def auc(self, *, seed: int) -> Measured:
-        """Chance that a generated clip seems more generated than a real one; n counts clips."""
-        return pair_auc(self.wins, clusters=self._clusters(), seed=seed)
+    @property
+    def n_unjudged(self) -> int:
+        """Clips that no model could judge."""
+        return int((self.met == 0).sum())
 
-    def _clusters(self) -> list[str]:
-        creators = {clip.creator for clip in self.generated}
-        by_creator = len(creators) >= LEAST_CREATORS
-        made = [f"by {clip.creator}" if by_creator else clip.name for clip in self.generated]
-        return made + [f"scene {clip.group}" if clip.group else clip.name for clip in self.real]
+    def told_from(self) -> Array:
+        """Share of the clips of the other side, in its fold, that each clip was told from."""
+        share: Array = self.won / np.maximum(self.met, 1)
+        return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 
+    def auc(self, owners: Sequence[Owner], *, null: Array | None = None) -> Measured:
+        """The chance, with its interval; `null` holds the values of relabelled sets. n counts clips.
 
-def pair_auc(wins: Array, *, clusters: Sequence[str], seed: int) -> Measured:
-    """Mean of `wins`, with an interval that draws clusters of rows and of columns anew."""
-    n_made, n_real = wins.shape
-    index = np.arange(n_made + n_real, dtype=np.float64)
-    sample = Sample.of((index,), list(clusters))
+        The interval is that of a share of as many trials as would be as sure: as the scenes and creators
+        differ among each other, or as relabelled sets do, whichever is less sure.
+        """
+        judged = self.met > 0
+        if not judged.any():
+            return Unmeasured(
+                "without the creator and the scenes of a clip nothing is left to learn from"
+            )
+        n_trials = min(self._trials(owners), self._trials_by_null(null, owners))
+        low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
+        return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
 
-    def area(weights: Array) -> Array:
-        made, real = weights[:, :n_made], weights[:, n_made:]
-        met = made.sum(axis=1) * real.sum(axis=1)
-        met[met == 0] = np.nan
-        met_by_each = np.einsum("rg,gk->rk", made, wins)
-        won: Array = np.einsum("rk,rk->r", met_by_each, real)
-        share: Array = won / met
-        return share
+    def _trials(self, owners: Sequence[Owner]) -> float:
+        share = self.value
+        influence = 2 * (self.won - share * self.met) / self.met.sum()
+        scenes = [own.scene for own in owners]
+        variance = _variance(influence, scenes)
+        if len({own.creator for own in owners} - {None}) >= LEAST_CREATORS:
+            makers = [own.creator or f"\0{own.scene}" for own in owners]
+            both = [f"{own.creator}\0{own.scene}" for own in owners]
+            variance = max(
+                variance,
+                variance + _variance(influence, makers) - _variance(influence, both),
+            )
+        return share * (1 - share) / variance if variance > 0 else np.inf
 
-    n_free = min(len(set(clusters[:n_made])), len(set(clusters[n_made:])))
-    return bootstrap(area, sample, seed=seed, limits=Limits(0.0, 1.0, n_free))
-
-
-def cross_fit(subjects: Sequence[Subject], *, seed: int) -> CrossFit | Unmeasured:
-    """Judge every clip of `subjects` by models without its creator and its scene."""
-    generated = tuple(clip for clip in subjects if clip.creator is not None)
-    real = tuple(clip for clip in subjects if clip.creator is None)
-    parts = _parts(generated, seed=seed)
-    folds = _deal([clip.group or clip.name for clip in real], N_FOLDS, seed=seed)
-    if min(len(set(parts)), len(set(folds))) < _SIDES:
-        return Unmeasured(
-            f"{len(generated)} generated and {len(real)} real clips are too few to hold some out"
+    def _trials_by_null(self, null: Array | None, owners: Sequence[Owner]) -> float:
+        spread = 0.0 if null is None else float(np.mean((null - _CHANCE) ** 2))
+        if spread > 0:
+            return _CHANCE**2 / spread
+        made, real = (
+            len({own.scene for own in owners if (own.creator is None) is real})
+            for real in (False, True)
         )
-    wins = np.full((len(generated), len(real)), 0.5, np.float64)
-    models: dict[str, list[LogisticModel]] = {}
-    for part, fold in product(sorted(set(parts)), sorted(set(folds))):
-        rows = [i for i, own in enumerate(parts) if own == part]
-        columns = [i for i, own in enumerate(folds) if own == fold]
-        judged = [generated[i] for i in rows], [real[i] for i in columns]
-        model = _fit_without(subjects, (*judged[0], *judged[1]))
-        if model is None:
-            continue  # the pairs stay tied: nothing could be learned without them
-        made, filmed = (margins(model, side) for side in judged)
-        above = np.sign(made[:, None] - filmed[None])
-        wins[np.ix_(rows, columns)] = (1 + above) / 2
-        for clip in (*judged[0], *judged[1]):
-            models.setdefault(clip.name, []).append(model)
-    return CrossFit(generated, real, wins, {name: tuple(own) for name, own in models.items()})
+        return 3 * made * real / (made + real + 1)  # the rank test's, under chance
 
 
-def margins(model: LogisticModel, subjects: Sequence[Subject]) -> Array:
-    """How far the model leans to generated for each clip: log odds, both sides equally frequent."""
-    total: Array = pushes(model, subjects).sum(axis=1) + model.intercept
-    return total
+def _variance(influence: Array, clusters: Sequence[str]) -> float:
+    from scipy.special import stdtrit
+
+    _, own = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(own, weights=influence)
+    n = len(sums)
+    few = -float(stdtrit(max(n - 1, 1), (1 - _LEVEL) / 2)) / normal_quantile(_LEVEL)
+    return float((sums**2).sum()) * n / max(n - 1, 1) * few**2
 
 
-def pushes(model: LogisticModel, subjects: Sequence[Subject]) -> Array:
-    """What each feature of the model adds to the lean of each clip (one row each)."""
-    table = np.array([[clip.features.get(name, 0.0) for name in model.names] for clip in subjects])
-    pushed: Array = (table - model.centre) / model.spread * model.weights
-    return pushed
+def cross_fit(values: Array, folding: Folding, rows: Numbers) -> CrossFit:
+    """Judge the clips at `rows` of the folding by models without their creators and their scenes.
 
-
-def _fit_without(subjects: Sequence[Subject], judged: Sequence[Subject]) -> LogisticModel | None:
-    names = {clip.name for clip in judged}
-    scenes = {clip.group for clip in judged if clip.group}
-    kept = [clip for clip in subjects if clip.name not in names and clip.group not in scenes]
-    if len({clip.creator is None for clip in kept}) < _SIDES:
-        return None
-    telling = _most_telling(kept)
-    rows = [
-        ({name: clip.features.get(name, 0.0) for name in telling}, clip.creator is not None)
-        for clip in kept
-    ]
-    return fit_logistic(rows, ridge=RIDGE)
-
-
-def _most_telling(subjects: Sequence[Subject]) -> list[str]:
-    """The features whose means differ most between the sides, in spreads: clip for every few clips.
-
-    Without this choice, fifty features of pure noise drown one that tells everything on forty clips.
+    `values` has one line of scaled features for each of them.
     """
-    names = sorted({name for clip in subjects for name in clip.features})
-    table = np.array([[clip.features.get(name, 0.0) for name in names] for clip in subjects])
-    made = np.array([clip.creator is not None for clip in subjects])
-    some, others = table[made], table[~made]
-    spread = np.sqrt((some.var(axis=0) + others.var(axis=0)) / 2)
-    gap = np.abs(some.mean(axis=0) - others.mean(axis=0)) / (spread + _LEAST_SPREAD)
-    most = max(_LEAST_FEATURES, len(subjects) // CLIPS_PER_FEATURE)
-    return sorted(names[i] for i in np.argsort(-gap, kind="stable")[:most])
+    (won,), (met,), (weights,) = _judge(values, folding, rows, rows[None])
+    return CrossFit(folding.made[rows], won, met, weights)
 
 
-def _parts(generated: Sequence[Subject], *, seed: int) -> list[int]:
-    """The part of each generated clip: its creator, or its scene where all have one creator."""
-    creators = [clip.creator or "" for clip in generated]
-    if len(set(creators)) > 1:
-        return _deal(creators, MOST_PARTS, seed=seed)
-    return _deal([clip.group or clip.name for clip in generated], N_FOLDS, seed=seed)
+def relabelled(values: Array, folding: Folding, rows: Numbers, labels: Numbers) -> Array:
+    """`CrossFit.value` under the labels of other clips: each line of `labels` names one for each clip."""
+    if not values.size:  # nothing to tell by, under any labels
+        return np.full(len(labels), _CHANCE)
+    told = []
+    step = max(1, _BLOCK // max(values.size, len(rows) ** 2 // (4 * folding.n_folds)))
+    for start in range(0, len(labels), step):
+        won, met, _ = _judge(values, folding, rows, labels[start : start + step, rows])
+        some = met.sum(axis=1)
+        told.append(np.where(some > 0, won.sum(axis=1) / np.maximum(some, 1), _CHANCE))
+    return np.concatenate(told)
 
 
-def _deal(owners: Sequence[str], n_parts: int, *, seed: int) -> list[int]:
-    """Deal owners to parts of about equal size; all that one owner has goes to one part."""
-    sizes = Counter(owners)
-    order = sorted(sizes, key=lambda owner: (-sizes[owner], digest("deal", str(seed), owner)))
-    filled = [0] * min(n_parts, len(order))
-    part = {}
-    for owner in order:
-        part[owner] = filled.index(min(filled))
-        filled[part[owner]] += sizes[owner]
-    return [part[owner] for owner in owners]
+def _judge(
+    values: Array, folding: Folding, rows: Numbers, labels: Numbers
+) -> tuple[Array, Array, Array]:
+    """Pairs won and met by each clip, and the weights, under each line of labels."""
+    made, parts = folding.made[labels], folding.parts[labels]
+    cells = folding.folds[rows] * (folding.n_parts + 1) + np.where(made, parts, folding.n_parts)
+    weights, fitted = _fit(values, cells, folding)
+    won, met = np.zeros(labels.shape), np.zeros(labels.shape)
+    line = np.arange(len(labels))[:, None]
+    for one in range(folding.n_folds):
+        here = np.flatnonzero(folding.folds[rows] == one)
+        leans = np.round(np.einsum("lpf,cf->lpc", weights[:, one], values[here]), _DIGITS)
+        order = np.argsort(~made[:, here], axis=1, kind="stable")
+        n_made = made[:, here].sum(axis=1)
+        some, others = order[:, : n_made.max(initial=0)], order[:, n_made.min(initial=0) :]
+        judges = parts[line, here[some]]
+        judged = made[line, here[some]] & fitted[line, one, judges]
+        pairs = judged[:, :, None] & ~made[line, here[others]][:, None]
+        own = leans[line, judges, some]
+        met_by_it = leans[line[:, None], judges[:, :, None], others[:, None]]
+        wins = np.where(pairs, (1 + np.sign(own[:, :, None] - met_by_it)) / 2, 0.0)
+        for sums, each in ((won, wins), (met, pairs)):
+            sums[line, here[some]] += each.sum(axis=2)
+            sums[line, here[others]] += each.sum(axis=1)
+    return won, met, weights
+
+
+def _fit(values: Array, cells: Numbers, folding: Folding) -> tuple[Array, Mask]:
+    """Weights by labelling, fold, part and feature, and which cells had both sides to learn from."""
+    n_sides = folding.n_parts + 1
+    sums = _sums(values, cells, folding.n_folds * n_sides)
+    sums = sums.reshape(len(cells), folding.n_folds, n_sides, -1)
+    elsewhere = sums.sum(axis=1, keepdims=True) - sums
+    some, others = elsewhere[:, :, :-1], elsewhere[:, :, -1:]
+    some = some.sum(axis=2, keepdims=True) - (some if folding.n_parts > 1 else 0)
+    n_some, n_others = some[..., -1:], others[..., -1:]
+    gap = some[..., :-1] / np.maximum(n_some, 1) - others[..., :-1] / np.maximum(n_others, 1)
+    gap[np.abs(gap) < _ROUNDING] = 0.0
+    weights = gap * gap * gap
+    weights /= np.maximum(np.sqrt((weights * weights).sum(axis=3, keepdims=True)), _TINY)
+    return weights, (np.minimum(n_some, n_others) > 0)[..., 0]
+
+
+def _sums(values: Array, cells: Numbers, n_cells: int) -> Array:
+    """Sums of the columns by labelling and cell, with the number of clips as a further column.
+
+    No matrix product: the threads of a BLAS spin against other processes, five times the work here.
+    """
+    n_labellings, n_clips = cells.shape
+    sums = np.zeros((n_labellings * n_cells, values.shape[1] + 1))
+    every = (cells + n_cells * np.arange(n_labellings)[:, None]).ravel()
+    order = np.argsort(every, kind="stable")
+    held, starts, sizes = np.unique(every[order], return_index=True, return_counts=True)
+    if len(held):
+        sums[held, :-1] = np.add.reduceat(values[order % n_clips], starts, axis=0)
+    sums[held, -1] = sizes
+    return sums

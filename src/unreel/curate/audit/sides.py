@@ -1,13 +1,12 @@
 """What a property is like among generated and among real clips, in a few words."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.curate.audit.cross_fit import Subject
-from unreel.curate.audit.views import is_bin
+from unreel.curate.audit.cross_fit import Mask
+from unreel.curate.audit.table import Table
 from unreel.stats.sample import Array
 
 _LOG = "log "
@@ -21,16 +20,13 @@ class Sides:
     real: str
 
 
-def describe_sides(subjects: Sequence[Subject]) -> Sides:
-    """The feature in which the two sides of `subjects` differ most: its share or its median."""
-    names = sorted({name for subject in subjects for name in subject.features if not is_bin(name)})
-    table = np.array([[subject.features.get(name, 0.0) for name in names] for subject in subjects])
-    made = np.array([subject.creator is not None for subject in subjects])
-    gaps = [_gap(column[made], column[~made]) for column in table.T]
-    best = int(np.argmax(gaps))
-    column = table[:, best]
+def describe_sides(table: Table, made: Mask) -> Sides:
+    """The feature in which generated clips (`made`) and real ones differ most: its share or its median."""
+    measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
+    best = max(measured, key=lambda i: _gap(table.raw[made, i], table.raw[~made, i]))
+    column = table.raw[:, best]
     tell = _share if set(np.unique(column)) <= {0.0, 1.0} else _median
-    return Sides(tell(names[best], column[made]), tell(names[best], column[~made]))
+    return Sides(tell(table.names[best], column[made]), tell(table.names[best], column[~made]))
 
 
 def _gap(some: Array, others: Array) -> float:

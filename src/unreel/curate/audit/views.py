@@ -1,15 +1,11 @@
 """What each model is shown of a clip, as named numbers."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curate.audit.cross_fit import Subject
 from unreel.curate.audit.observation import Observation
 from unreel.curate.watermark.mark import Mark, Watermarks
 from unreel.reviewers.floors.fitting import Features
@@ -23,11 +19,6 @@ class View(StrEnum):
     FRAME = "frame"
     WATERMARK = "watermark"
 
-
-N_BINS: Final = 5
-LEAST_HOLDERS: Final = 3
-"""A feature that fewer clips have teaches nothing about the others."""
-_BIN: Final = " #"
 
 _FAMILIES: Final[Mapping[str, str]] = {
     "log seconds": "length",
@@ -56,13 +47,8 @@ _FAMILIES: Final[Mapping[str, str]] = {
 
 def family(feature: str) -> str:
     """The property of a clip that `feature` is one number of."""
-    name = feature.partition("=")[0].partition(_BIN)[0]
+    name = feature.partition("=")[0]
     return _FAMILIES.get(name, name)
-
-
-def is_bin(feature: str) -> bool:
-    """True for subject of the numbers that `with_bins` adds."""
-    return _BIN in feature
 
 
 def view_features(observation: Observation, view: View) -> Features | Failure:
@@ -109,36 +95,3 @@ def _place(mark: Mark) -> str:
     column = ("left", "middle", "right")[min(2, int(across * 3))]
     row = ("top", "middle", "bottom")[min(2, int(down * 3))]
     return "centre" if row == column else f"{row} {column}"
-
-
-def with_bins(subjects: Sequence[Subject]) -> list[Subject]:
-    """`subjects` without features that are rare or the same for all, and with the fifths of all that is measured on a scale.
-
-    The fifths let a model that adds up features see a value that is typical in the middle: all
-    generated clips lasting five seconds, say, and real ones less or more.
-    """
-    holders = Counter(
-        name for subject in subjects for name, value in subject.features.items() if value
-    )
-    known = [
-        name
-        for name, n in sorted(holders.items())
-        if n >= LEAST_HOLDERS and len({subject.features.get(name, 0.0) for subject in subjects}) > 1
-    ]
-    table = np.array([[subject.features.get(name, 0.0) for name in known] for subject in subjects])
-    table = table.reshape(len(subjects), len(known))
-    bins: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
-    for name, column in zip(known, table.T, strict=True):
-        if len(np.unique(column)) > N_BINS:
-            borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
-            bins[name] = np.searchsorted(borders, column, side="right")
-    return [
-        Subject(
-            name=subject.name,
-            creator=subject.creator,
-            group=subject.group,
-            features=dict(zip(known, row, strict=True))
-            | {f"{name}{_BIN}{own[i] + 1}": 1.0 for name, own in bins.items()},
-        )
-        for i, (subject, row) in enumerate(zip(subjects, table.tolist(), strict=True))
-    ]
