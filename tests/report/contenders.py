@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.clip import ClipId, Generated, Real, creator_of
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Rating, subject_of
 from unreel.core.question import Condition
@@ -51,6 +51,7 @@ def entrant(
                 truth=truth,
                 outcome=outcome,
                 source=entries[0].group,
+                creator=creator_of(*(entry.origin for entry in entries)),
                 difficulty=entries[0].difficulty,
             )
             for truth in asked.truths.of(entries, duration_us=1_000_000)

@@ -158,15 +158,11 @@ def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
     assert "overlap" not in told
 
 
-def test_a_difference_rests_on_the_fewest_clips_that_are_averaged_by_themselves() -> None:
-    told = leaderboard(board_of(*SOUND)).charts[0].alt
-    assert told.count("from as few as 12 clips or scenes") == 2
-    panel = differences(board_of(*SOUND))
-    assert panel is not None
-    assert "the least on 12" in panel.tables[0].promise
-    many = [clip(f"{maker or 'film'}-{i}", maker) for maker in ("", "Veo") for i in range(40)]
-    board = board_of(reviewer("one", clips=many), floor("always-real", REAL, many))
-    assert "as few as" not in leaderboard(board).charts[0].alt
+def test_a_difference_of_few_clips_says_how_few() -> None:
+    few = [one for one in CLIPS if one.name.endswith(("0", "1", "2", "3"))]
+    board = board_of(reviewer("one", "veo-0", clips=few), floor("always-real", REAL, few))
+    assert f"from as few as {len(few)} clips or scenes" in leaderboard(board).charts[0].alt
+    assert "as few as" not in leaderboard(board_of(*SOUND)).charts[0].alt
 
 
 def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
@@ -189,21 +185,16 @@ def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
 def test_reviewers_of_other_clips_are_not_compared() -> None:
     others = [clip(f"other-{one.name}", getattr(one.origin, "creator", "")) for one in CLIPS]
     here, there = reviewer("here"), reviewer("there", clips=others)
-    assert compare(here, there).measured == Unmeasured("they have no answered clip in common")
+    measured = compare(here, there).measured
+    assert measured == Unmeasured("here and there were asked about other clips")
     board = board_of(here, there)
     told = tell_difference(board, *board.contenders)
     assert told == (
-        "here and there cannot be compared clip by clip: they have no answered clip in common."
+        "here and there cannot be compared clip by clip: here and there were asked about other clips."
     )
 
 
-def test_a_side_that_only_one_answered_leaves_no_difference() -> None:
-    half = entrant("half", CLIPS, judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(6)})
-    rest = entrant("rest", CLIPS, judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(6, 12)})
-    assert compare(half, rest).measured == Unmeasured("both answered none of the clips of Sora")
-
-
-def test_pairs_are_compared_by_order_and_scores_by_their_distance_from_peoples() -> None:
+def test_pairs_are_compared_by_order_and_scores_by_the_figure_that_ranks() -> None:
     pairs = [
         (clip(f"real-{i}"), clip(f"fake-{i}", "Veo"))
         if i % 3
@@ -219,13 +210,13 @@ def test_pairs_are_compared_by_order_and_scores_by_their_distance_from_peoples()
 
     rated = [clip(f"clip-{i}", score=1 + i % 5) for i in range(30)]
     exact = {one.name: f"<answer>{one.rating.score}</answer>" for one in rated if one.rating}
-    middle = dict.fromkeys(exact, "<answer>3</answer>")
+    middle = {name: f"<answer>{2 + i % 3}</answer>" for i, name in enumerate(exact)}
     near = entrant("near", rated, exact, instrument="realism")
     far = entrant("far", rated, middle, instrument="realism")
     difference = compare(near, far)
     assert isinstance(difference.measured, Estimate)
-    assert difference.measured.value == pytest.approx(1.2)
-    assert difference.of == "points nearer to people's scores"
+    assert difference.measured.low > 0
+    assert difference.figure.metric == near.instrument.figures.ranking
 
 
 @pytest.mark.parametrize("instrument", ["reality", "trace", "realism"])
@@ -310,7 +301,7 @@ def _first_line(table: Table) -> tuple[tuple[Column, ...], tuple[Cell, ...]]:
     return table.columns, table.lines[0].cells
 
 
-def test_every_two_are_compared_with_intervals_that_hold_at_once() -> None:
+def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many() -> None:
     broken = entrant("broken", CLIPS, NO_SORA)
     panel = differences(board_of(*SOUND, broken))
     assert panel is not None
@@ -323,6 +314,6 @@ def test_every_two_are_compared_with_intervals_that_hold_at_once() -> None:
     assert isinstance(alone, Estimate)
     assert isinstance(together, Estimate)
     assert together.value == alone.value
-    assert together.low < alone.low < alone.high < together.high
-    assert (told["best", "last"][4].text, told["best", "middle"][4].text) == ("yes", "no")
+    assert (together.low, together.high) == (alone.low, alone.high)
+    assert (told["best", "last"][5].text, told["best", "middle"][5].text) == ("yes", "no")
     assert differences(board_of(SOUND[3], SOUND[4])) is None

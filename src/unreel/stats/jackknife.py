@@ -72,7 +72,9 @@ def enclose_difference(
     error = math.sqrt(doubt.variance)
     out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
     return Gap(
-        estimate=_estimate(value, value - out, value + out, n=n, reach=reach, level=level),
+        estimate=_estimate(
+            value, (value - out, value + out), n=n, few=few, reach=reach, level=level
+        ),
         p=2 * float(stdtr(doubt.free, -abs(value) / error)),
     )
 
@@ -107,12 +109,19 @@ def _of_clips_alike(
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
     share = 1 - (1 - level) ** (1 / few)
     low, high = value - share * (value + reach), value + share * (reach - value)
-    estimate = _estimate(value, low, high, n=n, reach=reach, level=level)
+    estimate = _estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
     return Gap(estimate=estimate, p=1.0 if value == 0 else 2.0 ** (1 - few))
 
 
 def _estimate(
-    value: float, low: float, high: float, *, n: int, reach: float, level: float
+    value: float, ends: tuple[float, float], *, n: int, few: int, reach: float, level: float
 ) -> Estimate:
-    low, high = max(low, -reach), min(high, reach)
-    return Estimate(value=value, low=min(low, value), high=max(high, value), n=n, level=level)
+    low, high = max(ends[0], -reach), min(ends[1], reach)
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        n=n,
+        level=level,
+        n_clusters=few,
+    )

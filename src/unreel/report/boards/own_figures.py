@@ -14,8 +14,7 @@ DIFFERENCE: Final = Figure(
     group="difference",
     better="neither",
     range=(-100.0, 100.0),
-    formula="figure of the first - figure of the second, both on the questions that both answered; "
-    "for scores from 1 to 5, how much nearer to people's the first is, in points",
+    formula="figure of the first - figure of the second, both on the questions that both answered",
 )
 READABLE: Final = Figure(
     metric="readable",
