@@ -38,7 +38,7 @@ class Ladder:
 def calibrate_labels(rows: Sequence[Row[Any, Any]], *, seed: int) -> Calibration:
     """Calibration of `trace` and `reality` labels, each taken for a certainty of 0 or 1.
 
-    The answers carry no probability, so there are at most two bins: the clips called real and the
+    A confidence that was told is left aside, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, whatever the number of its annotation rows.
     """
     told = {str(row.subject): row for row in rows if isinstance(_label(row), Label)}

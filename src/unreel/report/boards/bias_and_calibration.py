@@ -183,7 +183,7 @@ def _labels(board: Board) -> Panel:
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead=(
-            "The answers carry no probabilities, so each label counts as a certainty: of the clips "
+            "Each label counts as a certainty, whatever confidence was told: of the clips "
             "called generated all should be, of those called real none. The shares depend on how "
             "many clips of the benchmark are generated."
         ),
