@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Better = Literal["more", "less", "neither"]
-Alike = Literal["rows", "sides", "creators"]
-"""What counts alike in a mean: every row; both sides of the truth; both sides, and on the generated one
-every creator."""
 Unreadable = Literal["left out", "worst"]
 """What becomes of an answer in which the part that is measured cannot be read. One that failed is always
 left out."""
@@ -44,7 +41,6 @@ class Figure:
     places: int = 1
     formula: str = ""
     """How it is calculated, in words and signs that a terminal shows."""
-    alike: Alike = "rows"
     unreadable: Unreadable = "left out"
 
     @property

@@ -14,7 +14,6 @@ FIGURES: Final = Figures(
             meaning="mean of both orders' accuracy, so that neither order counts more",
             group="classification",
             formula="(real shown first + real shown second) / 2",
-            alike="sides",
         ),
         Figure(
             metric="pooled",

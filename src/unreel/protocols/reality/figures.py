@@ -24,7 +24,6 @@ FIGURES: Final = Figures(
             meaning="mean of both sides' accuracy, then of creators",
             group="classification",
             formula="mean over creators X of 50 * (right on real clips / real clips + right on X's / X's clips)",
-            alike="creators",
         ),
         Figure(
             metric="pooled",
