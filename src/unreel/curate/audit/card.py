@@ -26,8 +26,8 @@ _SENTENCES: Final = {
 
 ALARMS: Final = (
     "p is the share of sets of the same clips under labels that mean nothing ({n} of them, dealt anew by source, and this "
-    "set) in which any model tells as much. A model is called leaking at {rate} or less, so of sets without a leak "
-    "at most {rate:.0%} give an alarm."
+    "set) in which any model tells as much. A model is called leaking at {rate} or less, so at most {rate:.0%} of sets whose "
+    "files have nothing to do with their labels give an alarm."
 )
 """What p is, in the words of the card."""
 
