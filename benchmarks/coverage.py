@@ -1,7 +1,7 @@
 """How often intervals hold a truth that is known, for every estimator of `unreel.stats`.
 
-    python benchmarks/coverage.py                 # the table of docs/intervals.md, about 20 minutes of one core
-    python benchmarks/coverage.py --trials 200 --only auc "clustered share" --json
+    python benchmarks/coverage.py                 # the table of docs/intervals.md, about 5 minutes of one core
+    python benchmarks/coverage.py --trials 2000 --only auc "clustered share" --json
 
 Each trial makes data whose truth is known and asks for its 95 % interval; the same seed gives the same table.
 """
@@ -26,7 +26,7 @@ from unreel.protocols.measure import Part, sum_percent
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
-from unreel.stats.detection import auc, balanced_accuracy, calibrate
+from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
 from unreel.stats.ordering import pair_consistency
 from unreel.stats.paired import paired_difference
 from unreel.stats.proportion import share_of
@@ -98,6 +98,9 @@ def _means() -> Iterator[Case]:
 def _scores() -> Iterator[Case]:
     for area in (0.7, 0.98):
         yield Case("auc", area, f"{area}", lambda rng, k, area=area: _auc(rng, k, area))
+    for gap in (1.5, 3.5):
+        caught = NormalDist().cdf(gap - NormalDist().inv_cdf(0.95))
+        yield Case("tpr at 5 % fpr", caught, f"{caught:.2f}", partial(_caught, gap=gap))
     for rho in (0.3, 0.9):
         order = 0.5 + math.asin(rho) / math.pi
         ranks = 6 / math.pi * math.asin(rho / 2)
@@ -116,6 +119,8 @@ def _accuracies() -> Iterator[Case]:
         yield Case("balanced accuracy", truth, told, partial(_balanced, real=real, fake=fake))
         by_scene = partial(_balanced_by_scene, real=real, fake=fake)
         yield Case("clustered balanced accuracy", 100 * truth, told, by_scene)
+        harmonic = 2 * fake / (1 + fake + 1 - real)
+        yield Case("f1", harmonic, f"{harmonic:.2f}", partial(_f1, real=real, fake=fake))
     for ours, theirs in ((0.7, 0.6), (0.99, 0.95)):
         trial = partial(_paired, ours=ours, theirs=theirs)
         yield Case("paired difference", ours - theirs, f"{ours} less {theirs}", trial)
@@ -157,6 +162,17 @@ def _auc(rng: Rng, k: int, area: float) -> Measured:
     truth = np.arange(k) % 2
     gap = math.sqrt(2) * NormalDist().inv_cdf(area)
     return auc(truth, rng.normal(size=k) + gap * truth, seed=0)
+
+
+def _caught(rng: Rng, k: int, gap: float) -> Measured:
+    truth = np.arange(k) % 2
+    return tpr_at_fpr(truth, rng.normal(size=k) + gap * truth, fpr=0.05, seed=0)
+
+
+def _f1(rng: Rng, k: int, real: float, fake: float) -> Measured:
+    truth = np.arange(k) % 2
+    called = rng.random(k) < np.where(truth == 1, fake, 1 - real)
+    return f1(truth, called, seed=0)
 
 
 def _follow(rng: Rng, k: int, figure: Callable[..., Measured], rho: float) -> Measured:
@@ -299,7 +315,7 @@ def _spelt(cell: Cell) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=1_000)
+    parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="names of estimators")
     parser.add_argument("--json", action="store_true", help="all that was counted, as JSON")
