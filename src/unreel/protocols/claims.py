@@ -1,113 +1,132 @@
 """What prose says of a clip, real or generated, with its denials, doubts and second thoughts.
 
-A text is cut into clauses. A clause that asks, supposes, concedes or doubts claims nothing; a denial
-turns its claim round; a later claim goes before an earlier one only where the text turns against
-itself in between ("yet", "actually", "hence"). What is left must agree.
+A text is cut into sentences and these into clauses. A clause that asks, supposes, concedes or doubts claims
+nothing; a denial turns its claim round, also from an earlier clause where grammar carries it on; a later
+claim goes before an earlier one only where the text turns against itself in between ("yet", "actually",
+"hence"). What is left must agree. The words are in `words.py`.
 """
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols import words
+from unreel.protocols.fields import Field, fields, values
 from unreel.protocols.text import unparsed, unwrapped
 
-_REAL: Final = "real|filmed|genuine|authentic|echt(?:e[mnrs]?)?|réelle?|vraie?|véritable|auténtic[oa]|verdader[oa]|vero|autentic[oa]"
-_GENERATED: Final = (
-    r"fake|faked|deepfake|synthetic|artificial|generated|"
-    r"(?:ai|computer|machine|ki|ia)[\s-](?:generated|made|created|produced|generiert|synthesi[sz]ed)|"
-    r"gefälscht|künstlich|généré[e]?|faux|fausse|fals[oa]|generad[oa]|generat[oa]"
-)
-_LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f"
-"""Chinese writes no blanks around a borrowed word, so its characters end one."""
 _WORD: Final = re.compile(
-    rf"(?<![{_LETTER}-])(?:(?P<real>{_REAL})|(?P<generated>{_GENERATED}))(?![{_LETTER}-]|\s(?:time|world)\b)"
-    r"|(?P<real_han>真实|真的|实拍|本物|実写|진짜|настоящ\w{0,4})"
-    r"|(?P<generated_han>假|伪造|偽|合成|(?:由)?(?:人工智能|AI)?生成|가짜|поддельн\w{0,4}|сгенерирован\w{0,4})",
+    rf"(?<![{words.LETTER}-])(?:(?P<real_phrase>{words.REAL_PHRASE})|(?P<generated_phrase>{words.GENERATED_PHRASE})"
+    rf"|(?P<real>{words.REAL})|(?P<generated>{words.GENERATED}))(?![{words.LETTER}-]|\s(?:time|world)\b)"
+    rf"|(?P<real_glyphs>{words.REAL_GLYPHS})|(?P<generated_glyphs>{words.GENERATED_GLYPHS})",
     re.IGNORECASE,
 )
 _CAPITAL: Final = re.compile(r"REAL|FAKE")
-_HAN: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_GLYPHS: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 
+_AND: Final = (
+    r"and\s(?=(?:it|its|this|that|these|the|i|we|my|so|thus|therefore|hence|looks?|appears?|seems?|is|feels|was|must|should|reads|comes|conclude|believe"
+    r"|consider|judge|think|would|rate|call|overall|everything)\b)"
+    r"|und\s(?=(?:wirkt|ist|sieht|scheint|das|es|die|dieses|der|ich|daher|deshalb|somit|halte)\b)"
+    r"|[ye]\s(?=(?:parece|es|se|luce|resulta|el|la|este|esta|lo|por|creo|considero|sembra|appare|è|il|questo|risulta|penso|é|o|a|esse|aparenta|portanto)\b)"
+    r"|et\s(?=(?:semble|paraît|est|c['\u2019]est|la|le|cette|ce|elle|il|je|donc)\b)"
+    r"|и\s(?=(?:выглядит|является|это|видео|ролик|кажется|я|поэтому)\b)"
+)
 _CLAUSE_ENDS: Final = re.compile(
-    r"(?P<asks>\?)|(?<![0-9])[.:](?=\s|$|['\"*)])|(?<=[0-9])\.(?=\s|$)|[\n;!,()。]|\s[-\u2013\u2014]\s"
-    r"|(?=\b(?:but|yet|however|although|though|because|since|while|whereas|despite|so|hence|thus|therefore)\b)",
+    r"(?P<asks>[?\u061f])|(?P<stops>(?<![0-9])[.:](?=\s|$|['\"*)])|(?<=[0-9])\.(?=\s|$)|[\n;!。؛])|[,()،]|\s[-\u2013\u2014]\s|\u2014"
+    r"|(?<=[すまただるくてでめのがら])、"
+    r"|(?P<turns>(?=\b(?:but|yet|however|because|since|so|hence|thus|therefore|weil|denn|aber|sondern|daher|pero|porque|sino|mais|car|donc|ma|perché|quindi"
+    rf"|mas|porém|но|поэтому|потому)\b))|(?P<ands>\b(?:{_AND}))|(?=\b(?:although|though|while|whereas|despite)\b)",
     re.IGNORECASE,
 )
 _CONCEDES: Final = re.compile(
-    r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque"
-    r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|尽管|如果)",
+    r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque|sebbene|embora|хотя|رغم"
+    r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|雖然|尽管|如果|若)",
+    re.IGNORECASE,
+)
+_SUPPOSES: Final = re.compile(
+    r"\W{0,5}(?:(?:if|unless|suppose|assuming|wenn|falls|si|se|если)\s(?!(?:you|one|we)\s(?:look|watch|pause|zoom|examine|ask|check|study|compare|go)|i\s(?:had|have|must|were)|tuviera|du\s|man\s)|如果|若|إذا|もし|만약)",
     re.IGNORECASE,
 )
 _TURNS: Final = re.compile(
-    r"\W{0,5}(?:but|yet|however|hence|thus|therefore|so|actually|wait|correction|no|rather|instead|overall"
-    r"|in\sconclusion|final(?:ly)?|on\s(?:closer|second|reflection)|scratch\sthat|looking\sagain|verdict|conclusion|answer"
-    r"|i\schange\smy|i\shave\schanged\smy|let\sme\scorrect)\b|\W{0,5}(?:但|然而|因此|所以)",
-    re.IGNORECASE,
-)
-_DOUBTS: Final = re.compile(
-    r"\b(?:whether|if|maybe|perhaps|possibly|might|may|could\s(?:be|also)|either|ob"
-    r"|would\s(?:be|mean|look|seem|have|indicate)"
-    r"|unclear|unsure|uncertain|inconclusive|undecided|insufficient)\b"
-    r"|\bnot\s(?:enough|sure|certain|possible|clear)\b|\b(?:do\snot|don['\u2019]t)\sknow\b"
-    r"|\b(?:can(?:not|['\u2019]t|\snot)|could(?:\snot|n['\u2019]t)|unable\sto|not\sable\sto|impossible\sto"
-    r"|hard\sto|difficult\sto)\s(?:\w{1,20}\s){0,2}"
-    r"(?:say|tell|determine|decide|judge|know|verify|confirm|assess|conclude|be|help|assist|rule)\b"
-    r"|是否|也许|可能",
+    r"\W{0,5}(?:(?:hm+|well|and|und|y|et)\W{1,4})?(?:but|yet|however|hence|thus|therefore|so|actually|wait|correction|corrected|no|rather|instead|overall"
+    r"|hold\son|in\sconclusion|to\sconclude|in\ssum\w{0,3}|all\sin\sall|ultimately|in\sthe\send|still|final(?:ly)?|on\s(?:closer|second|reflection|balance|re)"
+    r"|scratch\sthat|looking\s(?:again|closer)|my\s(?:final|verdict|answer|conclusion)|verdict|conclusion|answer|after\sall|upon\s(?:closer|further|reflection)"
+    r"|i\schange\smy|i\s(?:have\s|now\s|therefore\s|thus\s)?(?:changed?|conclude|settle|revise|retract|withdraw|correct)|let\sme\scorrect"
+    r"|aber|doch|jedoch|sondern|daher|also|fazit|insgesamt|pero|sino|sin\sembargo|en\sconclusión|por\s(?:lo\s)?tanto|mais|cependant|donc|pourtant|en\sconclusion"
+    r"|ma|tuttavia|quindi|in\sconclusione|mas|porém|portanto|em\sconclusão|но|однако|поэтому|итак|в\sитоге|لكن|ولكن|لذلك|بل)\b"
+    r"|\W{0,5}(?:但|然而|因此|所以|不过|总之|综上|最终|结论|しかし|でも|したがって|結論|よって|하지만|그러나|따라서|결론)",
     re.IGNORECASE,
 )
 _WOULD_SAY: Final = re.compile(
-    r"\b(?:i|we)\swould\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)", re.IGNORECASE
-)
-_DENIES: Final = re.compile(
-    r"\bnão\shá\snada\b|\bno\shay\snada\b|\bn['\u2019]y\sa\srien\b|\bnon\sc['\u2019]è\snulla\b|\bnothing\b|\bnichts\b"
-    r"|\bn['\u2019]\w{1,12}\spas\b|\bne\s\w{1,12}\spas\b|\bfar\sfrom\b|\banything\sbut\b|\bfails\sto\b"
-    r"|n['\u2019]t\b|\b(?:not|no|non|nor|never|neither|none|nothing|without|hardly|barely|scarcely|unlikely"
-    r"|improbable|doubtful|doubt|lacks?|nicht|keine?s?|kaum|pas|rien|nunca|jamais|ni|não|niet|geen|nie|inte|ikke"
-    r"|ei|není|bukan|tidak|không)\b|\b\u043d\u0435\b|不|没|沒|非|未|ليس",
+    r"\b(?:i|we)(?:\swould|['\u2019]d)\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)",
     re.IGNORECASE,
 )
-_DENIES_AFTER: Final = re.compile(
-    r"[がはもを이가은는]?\s{0,2}(?:では?な[いく]|ではありません|じゃな[いく]|아니|아닙|않|değil|नहीं|it\sis\snot)",
+_YES_NO: Final = re.compile(
+    r"\W{0,5}(?:(?P<no>no|nope|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
     re.IGNORECASE,
 )
-_REPORTS: Final = re.compile(
-    r"\b(?:claim|idea|notion|theory|suspicion|allegation|assumption|argument)s?\s(?:that|of)\b",
+_TRUTH: Final = re.compile(
+    r"\W{0,3}(?:(?P<no>false|no|nein|non|não|нет|否|いいえ|아니오|لا)|true|yes|ja|sí|oui|sì|sim|да|是|はい|예|네|نعم)\W{0,3}",
     re.IGNORECASE,
 )
-"""What somebody says is not what the text says, unless it goes on to deny it."""
+_CORRECTS: Final = re.compile(
+    r"(?:^|(?<=[.!\n\u2014]))[\s*_-]{0,5}(?:hm+|wait|hold\son|actually|correction|scratch\sthat|on\s(?:second|closer|reflection|re)|i\s(?:change|take\s(?:it|that)\sback|retract"
+    r"|was\swrong|correct|revise)|let\sme\s(?:correct|revise|reconsider)|looking\s(?:again|closer)|edit|update|moment|korrektur|corrección|correction|更正|等等|訂正|정정)\b",
+    re.IGNORECASE,
+)
 _OR: Final = re.compile(
-    r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|或)\b)?\W{0,5}", re.IGNORECASE
+    r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|y|e|и|или|أو|或|还是|か|또는)(?!\w))?\W{0,5}(?:an?\s|ein\w{0,2}\s)?",
+    re.IGNORECASE,
 )
 _OF_PARTS: Final = re.compile(
-    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|many|few)\b",
+    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
     re.IGNORECASE,
 )
 _SUBJECT: Final = re.compile(
-    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|it|this|that|verdict|answer"
-    r"|conclusion|judge?ment|classification|label|result|i|we|vid[eé]o|vídeo|filmato|aufnahme|esto|ce|cette|das|es)\b",
+    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
+    r"|conclusion|judge?ment|classification|label|result|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
+    r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
     re.IGNORECASE,
 )
 _LITTLE: Final = re.compile(
-    r"(?:\W{0,5}\b(?:and|so|but|yet|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely"
-    r"|probably|most|very|highly|not|is|are|looks?|appears?|seems?|to|be|a|an|the|rather|actually|wait|no"
-    r"|correction|final|an?swer|verdict)\b){0,6}\W{0,8}",
+    r"(?:\W{0,5}\b(?:and|so|but|yet|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
+    r"|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
+    r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
+    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
     re.IGNORECASE,
 )
 _FOLLOWS: Final = re.compile(
-    r"\W{0,5}(?:$|(?P<clip>\b(?:video|clip|footage|recording|film|movie|sequence|content|one|vid[eé]o|vídeo)\b)"
-    r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is)\b)|[^\w\s]",
+    r"\W{0,5}(?:$|(?P<clip>\b(?:video|clip|footage|recording|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
+    r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
+    r"|beyond|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
+    r"|[^\w\s]",
     re.IGNORECASE,
 )
-
+_THAT: Final = re.compile(
+    r"\W{0,5}(?:that(?!\s(?:suggests?|means|is|makes|indicates?|points|tells|shows|leads|alone|said)\b)|dass|daß|que|qu['\u2019]|che|أن"
+    r"|что(?!\s(?:указывает|говорит|свидетельствует|означает|подтверждает|делает|выглядит))"
+    r"|to\s(?:\w{1,12}\s)?(?:call|say|believe|think|label|conclude|suspect|suggest|assume|consider))(?:\b|(?<=['\u2019]))",
+    re.IGNORECASE,
+)
+_TOO: Final = re.compile(r"\btoo\s\w{1,15}\sto\sbe\W{0,3}$", re.IGNORECASE)
+_WHICH: Final = re.compile(r"\W{0,5}(?:which|that|who|was)\s", re.IGNORECASE)
+_SHARE: Final = re.compile(r"(?<![\d.])(?:[0-4]?[0-9])(?:\.[0-9]{1,3})?\s?(?:%|percent\b)")
+_UNSURE_GLYPHS: Final = re.compile(r"[没沒无未][^,]{0,60}?(?:说明|表明|证明|显示|意味)")
+_OF_A_SAYING: Final = re.compile(r"的?(?:说法|观点|猜测|可能性|嫌疑)")
+_LOW: Final = re.compile(r"[低小不没沒无未]|排除")
 
 _READ: Final = 10_000
 """Of a longer text the two ends are read: an answer says at one of them what it claims."""
 _REACH: Final = 200
 """How far before a word of its clause a denial or a doubt may stand: longer is no clause."""
+_SHORT_GAP: Final = 2
+"""Words that may stand between a noun's denial and the claim: `no obviously fake clip`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,82 +135,246 @@ class Clause:
 
     text: str
     asks: bool
+    opens: Literal["sentence", "turn", "clause"]
+    """What separates it from the clause before: only the last lets a denial through."""
 
 
 def read_claim(text: str) -> Label | Unparsed:
     """The side that `text` takes: missing where it speaks of none, ambiguous where it takes none."""
     chosen: Label | None = None
-    turned = divided = spoken = False
-    for clause in clauses(unwrapped(_ends_of(text))):
-        turned |= _TURNS.match(clause.text) is not None
-        words = list(_WORD.finditer(clause.text))
-        telling = [word for word in words if _speaks_of_the_clip(word)]
+    asked: Label | None = None
+    turned = divided = spoken = supposed = False
+    earlier = ""
+    for clause in clauses(_plain(text)):
+        turned |= turns(clause.text)
+        earlier = earlier if clause.opens == "clause" else ""
+        supposed = supposes(clause.text) or (supposed and clause.opens == "clause")
+        found = list(_WORD.finditer(clause.text))
+        telling = [word for word in found if _speaks_of_the_clip(word)]
         spoken |= bool(telling)
-        open_ended = clause.asks or _CONCEDES.match(clause.text) or _offers_both(words)
-        label = None if open_ended else _claim(telling)
+        reply = _YES_NO.match(clause.text) if asked is not None else None
+        if reply and asked is not None:
+            label: Label | None = _other(asked) if reply["no"] else asked
+        else:
+            open_ended = (
+                clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
+            )
+            label = None if open_ended else _claim(telling, earlier)
+        asked = _named(telling[0]) if clause.asks and len(telling) == 1 else None
+        earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
         if label is None:
             continue
-        divided = chosen not in {None, label} and not turned
+        divided = not turned and (divided or chosen not in {None, label})
         chosen, turned = label, False
     if chosen is not None and not divided:
         return chosen
     return unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
 
 
-def _ends_of(text: str) -> str:
-    return text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
+def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
+    """What the field for it says, as `read` understands it, unless the text corrects itself behind the field.
+
+    Missing where there is no such field, or none that speaks of a side.
+    """
+    plain = unwrapped(text)
+    found = fields(plain)
+    said = values(found, "label")
+    readings = [*map(read, said), *_yes_and_no(found)]
+    labels = {reading for reading in readings if isinstance(reading, Label)}
+    if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
+        corrected = read_claim(plain[correction.start() :])
+        labels = {corrected} if isinstance(corrected, Label) else labels
+    if len(labels) == 1:
+        return labels.pop()
+    unclear = any(
+        isinstance(one, Unparsed) and one.reason is UnparsedReason.AMBIGUOUS for one in readings
+    )
+    return unparsed(UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text)
+
+
+def _yes_and_no(found: Iterable[Field]) -> Iterator[Label]:
+    """Fields that name a side and affirm or deny it, such as `is_fake: true`."""
+    for field in found:
+        side = _WORD.search(field.name.replace("_", " "))
+        reply = _TRUTH.fullmatch(field.value)
+        if side and reply and field.kind in {None, "real"}:
+            yield _other(_named(side)) if reply["no"] else _named(side)
+
+
+def _plain(text: str) -> str:
+    ends = text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
+    affirmed = words.AFFIRMING_GLYPHS.sub(" ", words.AFFIRMS.sub(" ", unwrapped(ends)))
+    return words.ANYTHING_BUT.sub(" not ", affirmed)
 
 
 def clauses(text: str) -> Iterator[Clause]:
     """The clauses of `text`, in order; blank ones are left out."""
     start = 0
+    opens: Literal["sentence", "turn", "clause"] = "sentence"
     for end in _CLAUSE_ENDS.finditer(text):
-        if text[start : end.start()].strip():
-            yield Clause(text[start : end.start()], asks=end["asks"] is not None)
+        if is_said := bool(text[start : end.start()].strip()):
+            yield Clause(text[start : end.start()], asks=end["asks"] is not None, opens=opens)
+            opens = "clause"
+        if end["asks"] or end["stops"]:
+            opens = "sentence"
+        elif end["turns"] is not None or (end["ands"] and is_said):
+            opens = "turn" if opens == "clause" else opens
         start = end.end()
     if text[start:].strip():
-        yield Clause(text[start:], asks=False)
+        yield Clause(text[start:], asks=False, opens=opens)
 
 
-def _offers_both(words: Sequence[re.Match[str]]) -> bool:
+def turns(clause: str) -> bool:
+    """Whether the text turns against what it said, or concludes, with this clause."""
+    return _TURNS.match(clause) is not None
+
+
+def supposes(clause: str) -> bool:
+    """Whether the clause makes what follows in its sentence a supposition."""
+    return _SUPPOSES.match(clause) is not None
+
+
+def is_first_thought(clause: str) -> bool:
+    """Whether the clause tells what was thought before it was looked at closely."""
+    return any(form.search(clause) for form in (words.FIRST_THOUGHT, words.FIRST_GLYPHS))
+
+
+def names_generated(name: str) -> bool:
+    """Whether a field's name is a word for generated clips, such as `fake_video`."""
+    word = _WORD.search(name.replace("_", " "))
+    return word is not None and _named(word) is Label.GENERATED
+
+
+def _offers_both(found: Sequence[re.Match[str]]) -> bool:
     """Whether two of the words are alternatives, as in `real or fake`."""
     return any(
-        _OR.fullmatch(now.string, now.end(), after.start()) for now, after in pairwise(words)
+        _OR.fullmatch(now.string, now.end(), after.start()) and _named(now) is not _named(after)
+        for now, after in pairwise(found)
     )
 
 
-def _claim(words: Iterable[re.Match[str]]) -> Label | None:
-    """What a clause claims with these words of it."""
-    said = {label for word in words if (label := _label_of(word)) is not None}
+def _claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
+    """What a clause claims with these words of it, after `earlier` clauses of its sentence."""
+    said = {label for word in telling if (label := _label_of(word, earlier)) is not None}
     return said.pop() if len(said) == 1 else None
 
 
-def _label_of(word: re.Match[str]) -> Label | None:
-    before = _before(word)
-    after = word.string[word.end() : word.end() + _REACH]
-    if _REPORTS.search(before):
-        return _other(_named(word)) if _DENIES.search(after) else None
-    doubts = _DOUBTS.search(before) is not None and _WOULD_SAY.search(before) is None
-    denials = len(_DENIES.findall(before)) + bool(_DENIES_AFTER.match(word.string, word.end()))
-    if doubts or denials > 1 or _OF_PARTS.search(before):
+def _label_of(word: re.Match[str], earlier: str) -> Label | None:
+    before, after = _before(word), word.string[word.end() : word.end() + _REACH]
+    named = _named(word)
+    if _is_reported(before) or _OF_A_SAYING.match(after):
+        refutations = (words.UNTRUE.search(after), _LOW.search(after))
+        refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
+        return _other(named) if refuted else None
+    in_part = _OF_PARTS.search(before) and not words.NEGATIVE_SUBJECT.search(before)
+    if in_part or _is_doubted(word.string, before, after):
         return None
-    return _other(_named(word)) if denials else _named(word)
+    if words.INSTEAD.search(before):
+        return _other(named)
+    denied = _is_denied_behind(after) if _turns_behind(word.string) else _is_denied(before, earlier)
+    if denied is None:
+        return None
+    return _other(named) if denied else named
+
+
+def _is_reported(before: str) -> bool:
+    told = [match.end() for match in words.REPORTS.finditer(before)]
+    return bool(told) and not _SUBJECT.search(before, told[-1] + 25)
+
+
+def _is_doubted(clause: str, before: str, after: str) -> bool:
+    if is_first_thought(clause):
+        return True
+    if words.DOUBTING_GLYPHS.search(before) or words.DOUBTING_AFTER.search(after):
+        return True
+    doubted = words.DOUBTS.search(words.REFUTES.sub(" ", before)) or _SHARE.search(before)
+    return doubted is not None and _WOULD_SAY.search(before) is None
+
+
+def _turns_behind(clause: str) -> bool:
+    return words.SPEAKS_BACKWARDS.search(clause) is not None
+
+
+def _is_denied_behind(after: str) -> bool | None:
+    following = _WORD.search(after)
+    own = after[: following.start()] if following else after
+    n_denials = len(words.DENYING_AFTER.findall(own))
+    return None if n_denials > 1 else bool(n_denials)
+
+
+def _is_denied(before: str, earlier: str) -> bool | None:
+    """Whether what stands before a claim denies it; `None` where that cannot be told."""
+    rest, n_refuting = words.REFUTES.subn(" ", before)
+    rest, n_short = words.DENIES_SHORT.subn(" ", rest)
+    verbs = {match[0].lower() for match in words.DENIES.finditer(rest)}
+    n_verbs = len(verbs - {"neither", "nor"}) + bool(verbs & {"neither", "nor"})
+    rest = words.DENIES.sub(" ", rest)
+    together = {match[0].lower() for match in words.DENIES_TOGETHER.finditer(rest)}
+    nouns: list[bool | None] = []
+    if together == {"no"} and not words.ROMANCE.search(rest):
+        together = set()
+    if not together:
+        nouns = [_noun_denies(rest[noun.end() :]) for noun in words.DENIES_NOUN.finditer(rest)]
+    n_glyphs = len(words.DENYING_GLYPHS.findall(rest))
+    total = n_refuting + n_short + n_verbs + bool(together) + any(nouns) + n_glyphs
+    if total > 1 or (total == 0 and (None in nouns or _UNSURE_GLYPHS.search(rest))):
+        return None
+    return total == 1 or _is_carried_on(before, earlier)
+
+
+def _noun_denies(gap: str) -> bool | None:
+    """Whether `no`, `without` and the like reach over `gap` to the claim, not only to a noun of their own."""
+    subject = _SUBJECT.search(gap)
+    if subject is None:
+        words_between = gap.split()
+        near = len(words_between) <= _SHORT_GAP
+        return True if near or words.EVIDENCE.search(gap) or words.BRIDGES.search(gap) else None
+    way = gap[: subject.start()].strip()
+    nearest = way.split()[-2:]
+    if words.BRIDGES.search(way) or any(words.EVIDENCE.fullmatch(one) for one in nearest):
+        return True
+    return None if words.SUGGESTS.search(way) else False
+
+
+def _is_carried_on(before: str, earlier: str) -> bool:
+    """Whether a denial in an earlier clause of the sentence reaches this one."""
+    denials = (
+        words.DENIES,
+        words.DENIES_SHORT,
+        words.DENIES_TOGETHER,
+        words.DENIES_NOUN,
+        words.DENYING_GLYPHS,
+    )
+    if not any(table.search(earlier) for table in denials):
+        return False
+    if _THAT.match(before) or words.POLARITY.search(before):
+        return True
+    start = _WHICH.match(before)
+    verb = words.SUGGESTS.match(
+        before, start.end() if start else len(before) - len(before.lstrip())
+    )
+    subject = words.NEGATIVE_SUBJECT.search(earlier)
+    return verb is not None and subject is not None
 
 
 def _named(word: re.Match[str]) -> Label:
-    return Label.REAL if word["real"] or word["real_han"] else Label.GENERATED
+    is_real = word["real"] or word["real_phrase"] or word["real_glyphs"]
+    return Label.REAL if is_real else Label.GENERATED
 
 
 def _speaks_of_the_clip(word: re.Match[str]) -> bool:
-    if word["real_han"] or word["generated_han"]:
+    if word["real_glyphs"] or word["generated_glyphs"]:
         return True
+    is_phrase = word["real_phrase"] or word["generated_phrase"]
     after = _FOLLOWS.match(word.string, word.end())
-    if after is None and not _CAPITAL.fullmatch(word[0]):
+    if after is None and not is_phrase and not _CAPITAL.fullmatch(word[0]):
         return False
     if after is not None and after["clip"]:
         return True
     before = _before(word)
-    return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _HAN.search))
+    if _TOO.search(before):
+        return True
+    return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
 
 
 def _before(word: re.Match[str]) -> str:

@@ -1,11 +1,11 @@
 """Pieces of an answer's text, found in one pass: no text takes more than linear time."""
 
-import json
 import re
+import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode
@@ -14,7 +14,6 @@ R = TypeVar("R")
 
 READABLE: Final = 120
 """Most characters of a text that `Unparsed.found` repeats."""
-_LONGEST_JSON: Final = 20_000
 SHORT: Final = 200
 """A piece that should hold one number, word or box is not read when it is longer than this."""
 
@@ -35,17 +34,18 @@ _WRAPPING: Final = re.compile(
     r"|\\boxed\{(?P<boxed>[^{}]{0,200})\}|```\w{0,10}",
     re.IGNORECASE | re.ASCII,
 )
-_FENCED: Final = re.compile(r"```(?:json)?(?P<inside>[^`]*)```")
 # Where such a text names a label at all, it repeats the question instead of answering it. Phrases
 # that also open honest answers ("I cannot see any fault", "Unfortunately") are left out on purpose.
 _NO_ANSWER: Final = re.compile(
     r"""[\W_]{0,10}(?:
         (?:i['\u2019]m|i\ am|we['\u2019]re|we\ are)\ (?:very\ |so\ |really\ )?sorry\b
+      | lo\ siento\b | es\ tut\ mir\ leid | (?:je\ suis\ )?désolée?\b | mi\ dispiace\b | desculpe\b | sinto\ muito\b
+      | извините\b | к\ сожалению,?\ я\ не\ могу | 抱歉 | 对不起 | 對不起 | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
       | sorry\b | as\ an?\ (?:ai|large)\b | (?:i|we)\ apologi[sz]e\b
       | (?:(?:i|we)\ (?:can['\u2019]?t|cannot|can\ not|could\ not|couldn['\u2019]t|am\ unable\ to|am\ not\ able\ to)
         | i['\u2019]m\ (?:unable|not\ able)\ to | unable\ to)\ (?:\w{1,20}\ )?
         (?:help|assist|determine|decide|tell|say|judge|verify|assess|evaluate|analy[sz]e|answer|comply
-        |provide|view|watch|access|open|play|process|fulfil|be\ (?:sure|certain))
+        |provide|view|watch|rate|score|access|open|play|process|fulfil|be\ (?:sure|certain))
       | (?:i|we)\ (?:do\ not|don['\u2019]t)\ (?:\w{1,20}\ )?have\ (?:access|the\ ability)
       | no\ (?:video|frames?)\ (?:was|were|is|are|has|have|could|provided|found|attached)
       | [\w.]{0,40}(?:error|exception)(?:\ (?:code|occurred|while|when|from)\b|["']?\s{0,3}[:\[({\d]|$)
@@ -88,21 +88,17 @@ def after_thinking(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """`text` with full-width characters made plain and without the marks that models put around answers."""
-    return _WRAPPING.sub(r"\g<boxed>", unicodedata.normalize("NFKC", text))
+    """`text` in plain characters and digits, without the marks that models put around answers."""
+    plain = unicodedata.normalize("NFKC", text)
+    return _WRAPPING.sub(r"\g<boxed>", plain if plain.isascii() else plain.translate(_digits()))
 
 
-def json_object(text: str) -> Mapping[str, Any]:
-    """The one JSON object that `text` is, in a code fence or bare; empty where it is none."""
-    bare = text.strip()
-    if len(bare) > _LONGEST_JSON:
-        return {}
-    fenced = _FENCED.fullmatch(bare)
-    try:
-        value = json.loads(fenced["inside"] if fenced else bare)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+@cache
+def _digits() -> dict[int, str | None]:
+    """Digits of every script as ASCII, and the vowel signs of Arabic, which are written or not, as nothing."""
+    codes = (code for code in range(0x660, sys.maxunicode + 1) if chr(code).isdecimal())
+    signs = dict.fromkeys((0x640, 0x200B, 0x2060, *range(0x64B, 0x653)), None)
+    return {code: str(unicodedata.decimal(chr(code))) for code in codes} | signs
 
 
 def is_no_answer(text: str) -> bool:

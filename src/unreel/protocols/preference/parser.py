@@ -1,12 +1,16 @@
 """From an answer's text to a `PreferenceVerdict`."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import clauses, read_claim
+from unreel.protocols.claims import is_first_thought, names_generated, read_claim, supposes
+from unreel.protocols.fields import fields, kind_of, table
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import Reading
 from unreel.protocols.text import (
@@ -14,15 +18,23 @@ from unreel.protocols.text import (
     after_thinking,
     first_read,
     is_no_answer,
-    json_object,
     tagged,
     unparsed,
     unwrapped,
 )
 
-_FIRST: Final = "first|former|premier|première|primer[oa]?|erste[rs]?|primo|prima|第一"
-_SECOND: Final = "second[aeo]?|latter|deuxième|segund[oa]|zweite[rs]?|第二"
-_CLIP: Final = "clip|vid[eé]o|vídeo"
+_NOT_OF_CLIPS: Final = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
+_FIRST: Final = (
+    r"(?<!at\s)(?:first|former|premi(?:er|ère)|primer[oa]?|primeir[oa]|erste[nrsm]?|prim[oa]|перв\w{2,3}|ال[أا]ول[ىي]?)(?![a-z])"
+    + _NOT_OF_CLIPS
+)
+_SECOND: Final = (
+    r"(?<!\ba\s)(?<!per\s)(?<!one\s)(?<!on\s)(?:second[aeo]?|latter|deuxième|segund[oa]|zweite[nrsm]?|втор\w{2,3}|الثاني\w?)(?![a-z])"
+    + _NOT_OF_CLIPS
+)
+_FIRST_GLYPHS: Final = r"第一[个個段]?|1番目|1つ目|1本目|一つ目|前者|첫\s?번째"
+_SECOND_GLYPHS: Final = r"第二[个個段]?|2番目|2つ目|2本目|二つ目|后者|後者|두\s?번째"
+_CLIP: Final = r"(?:clip|vid[eé]o|vídeo|recording|footage|option|number|видео|ролик|(?:ال)?فيديو|视频|視頻|影片|片段|動画|영상|비디오)"
 _POSITIONS: Final = {
     "1": Position.FIRST,
     "first": Position.FIRST,
@@ -32,8 +44,8 @@ _POSITIONS: Final = {
 _PLAIN: Final = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
 # Such as (1), Answer: 1, Video 1, the first video, or: The first video is real.
 _LOOSE: Final = re.compile(
-    r"[\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
-    r"(?:(?:the\s{1,3})?(?:video\s{0,3})?(?P<said>1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
+    r"[#\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
+    r"(?:(?:the\s{1,3})?(?:(?:video|clip|option)\s{0,3}#?)?(?P<said>1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
     r"(?:\s{1,3}(?:is|looks|appears|seems)(?:\s{1,3}(?:the|to\s{1,3}be))?\s{1,3}real(?:\s{1,3}(?:video|clip|one))?)?"
     r"[\"'*)\].!\s]{0,5}",
     re.IGNORECASE | re.ASCII,
@@ -42,14 +54,45 @@ _LOOSE: Final = re.compile(
 _LEADING: Final = re.compile(
     r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
 )
-# "clip one", "video 2", "the latter", "le premier clip"; a bare digit or "one" names none.
+# "clip one", "video 2", "the latter", "le premier clip", "the other one"; a bare digit names one before its verb.
 _NAMED: Final = re.compile(
-    rf"(?<!\w)(?:(?:{_CLIP})\s{{0,3}}#?(?:(?P<first>1|one|{_FIRST})|(?P<second>2|two|{_SECOND}))(?!\w)"
-    rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?![a-z])(?:\s(?:{_CLIP}|one)\b|个视频)?)",
+    rf"(?<![A-Za-z0-9_\u00c0-\u04ff])(?:{_CLIP}\s{{0,3}}(?:number\s|no\.\s?|#)?(?:(?P<first>1|one|一|(?-i:A)|{_FIRST})|(?P<second>2|two|二|(?-i:B)|{_SECOND}))(?![A-Za-z0-9_])"
+    rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?:\s(?:{_CLIP}|one)(?!\w))?"
+    rf"|(?:the|das|die|l['\u2019]|el|la|o|a)\s?(?P<other>other|andere|autre|otr[oa]|altr[oa]|outr[oa])(?:\s(?:{_CLIP}|one)(?!\w))?"
+    r"|(?P<digit>[12])(?=\s(?:is|was|looks|appears|seems|ist|es|est|è)\s))"
+    rf"|(?:{_CLIP})?(?:(?P<first_glyphs>{_FIRST_GLYPHS})|(?P<second_glyphs>{_SECOND_GLYPHS}))(?:の)?\s?(?:{_CLIP})?",
+    re.IGNORECASE,
+)
+_PICKS: Final = re.compile(
+    r"(?:\b(?:choose|pick|go(?:ing)?\swith|select|opt\sfor|vote\sfor|bet\son|say|answer(?:\sis)?|choice(?:\sis)?|pick\sis|answer\smust\sbe|wähle|elijo|choisis|scelgo|escolho|выбираю|أختار)"
+    r"|我选择?|选择?|答案是|選び?|선택)\W{0,4}(?:it\sis\s|it['\u2019]s\s)?(?:the\s|das\s|die\s|el\s|la\s|le\s|il\s|o\s)?\W{0,3}$",
     re.IGNORECASE,
 )
 _CLOSING: Final = re.compile(
-    r"\b(?:so|therefore|hence|thus|answer|choose|pick)\b[^.\n\w]{0,5}(?:is\s|it\sis\s)?[\"'*]{0,3}(?P<said>[12])[\"'*.!\s]{0,5}$",
+    r"(?:\b(?:so|therefore|hence|thus|answer|choose|pick|choice|verdict|go\swith)\b|答案|所以|因此)[^.\n\w]{0,5}(?:is\s|it\sis\s|是|为)?[\"'*]{0,3}(?P<said>[12])[\"'*.!。\s]{0,5}$",
+    re.IGNORECASE,
+)
+_MORE_REAL: Final = re.compile(
+    r"\b(?:more|most)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|organic)\b|更(?:真实|自然)",
+    re.IGNORECASE,
+)
+_LESS_REAL: Final = re.compile(
+    r"\b(?:less|least)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|real)\b|\bmore\s(?:artificial|synthetic|unnatural|suspicious)\b",
+    re.IGNORECASE,
+)
+_ALIKE: Final = re.compile(
+    r"\b(?:both|neither|beide|ambos|ambas|les\sdeux|entramb[ie]|оба)\b|\b(?:too|as\swell|también|auch|aussi|anche|também|тоже)\W{0,3}$|两个都|都是|両方|どちらも|둘\s?다",
+    re.IGNORECASE,
+)
+_ASIDE: Final = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
+_AND: Final = re.compile(
+    r"\W{0,3}(?:and|und|y|et|e|и|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|o|a|il)?\W{0,3}",
+    re.IGNORECASE,
+)
+_BEHIND: Final = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
+_SENTENCE: Final = re.compile(r"(?:\.(?=[0-9])|[^.!?;。\n])+[.!?;。]?")
+_BREAK: Final = re.compile(
+    r"[,()]|\s[-\u2013\u2014]\s|\b(?:but|while|whereas|because|and|aber|während|pero|mais|ma|mas|а|но)\b",
     re.IGNORECASE,
 )
 _OTHER: Final = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
@@ -63,9 +106,9 @@ def parse(text: str, reading: Reading) -> PreferenceVerdict:
 
     `strict` wants the digit and nothing else beside a thought, in the last `<answer>` where the prompt
     asks for one; 0, which the printed texts ask for too, names neither. `lenient` also takes the last
-    `<answer>`, "Video 1", "the first video is real", a digit that opens an explanation in which the
-    other digit does not stand, and what prose claims of the two. A refusal or an error message is no
-    answer.
+    `<answer>`, the field that names itself the answer, "Video 1", "the first video is real", a digit that
+    opens an explanation in which the other digit does not stand, and what prose claims of the two. A
+    refusal or an error message is no answer.
     """
     return PreferenceVerdict(real=first_read(_positions(text, reading)))
 
@@ -77,13 +120,14 @@ def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
     if reading.mode == "lenient" and not is_no_answer(body):
         plain = unwrapped(body).strip()
         if pieces := tagged(plain, "answer", "lenient"):
-            yield _position(pieces[-1], _LOOSE)
+            yield _told(pieces[-1])
             return
         yield _position(plain, _LOOSE)
-        if "answer" in (given := json_object(body)):
-            yield _position(str(given["answer"]), _LOOSE)
-        yield _leading(plain)
-        yield _in_prose(plain)
+        stated = _in_fields(plain)
+        yield stated
+        if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+            yield _leading(plain)
+            yield _in_prose(f"{plain[:_READ]}\n{_rows_as_prose(plain)}")
 
 
 def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
@@ -93,10 +137,68 @@ def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
     return unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
 
 
+def _told(piece: str) -> Position | Unparsed:
+    bare = _ASIDE.sub("", piece) if len(piece) <= SHORT else piece
+    position = _position(bare, _LOOSE)
+    in_prose = _in_prose(piece[:_READ])
+    if isinstance(position, Position) and in_prose is _OTHER[position]:
+        return unparsed(UnparsedReason.AMBIGUOUS, piece)
+    return first_read((position, in_prose))
+
+
+def _in_fields(plain: str) -> Position | Unparsed:
+    """The field that is the answer; missing where there is none that names a clip."""
+    said: set[Position] = set()
+    named = []
+    for field in fields(plain):
+        told = _told(field.value)
+        if field.kind in {"label", "real"} and isinstance(told, Position):
+            said.add(told)
+        elif field.kind is None and isinstance(told, Position) and names_generated(field.name):
+            said.add(_OTHER[told])
+        elif field.kind is None:
+            named.append(f"{field.name.replace('_', ' ')} is {field.value}")
+    if not said and named:
+        return _in_prose("\n".join(named)[:_READ])
+    if len(said) == 1:
+        return said.pop()
+    return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain)
+
+
+def _rows_as_prose(plain: str) -> str:
+    """What a table says of the two clips: a row each, or a column each."""
+    rows = table(plain[:_READ])
+    if not rows:
+        return ""
+    heads = rows[0]
+    said = [
+        f"video {row[0]} is {cell}" if row[0] in {"1", "2"} else f"{row[0]} is {cell}"
+        for row in rows[1:]
+        for cell in row[1:]
+        if row[0]
+    ]
+    said += [
+        f"{head} is {cell}"
+        for row in rows[1:]
+        if row and kind_of(row[0]) in {"label", "real"}
+        for head, cell in zip(heads[1:], row[1:], strict=False)
+    ]
+    return "\n".join(said)
+
+
 def _leading(body: str) -> Position | Unparsed:
+    lines = [line.strip() for line in body[:_READ].splitlines() if line.strip()]
+    alone = {
+        place
+        for line in (lines[:1] + lines[-1:])
+        if isinstance(place := _position(line, _LOOSE), Position)
+    }
+    against = set(_claims(body[:_READ])) - alone
+    if len(alone) == 1 and not against:
+        return alone.pop()
     found = _LEADING.match(body)
     if found is None:
-        return unparsed(UnparsedReason.MISSING, body)
+        return unparsed(UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body)
     if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
         return unparsed(UnparsedReason.AMBIGUOUS, body)
     return _POSITIONS[found["said"]]
@@ -105,21 +207,65 @@ def _leading(body: str) -> Position | Unparsed:
 def _in_prose(body: str) -> Position | Unparsed:
     """The clip that every claim about one of the two leaves as the real one, or the closing words."""
     said = set(_claims(body))
-    if closing := _CLOSING.search(body[-SHORT:]):
-        said.add(_POSITIONS[closing["said"]])
+    if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
+        said = {_POSITIONS[closing["said"]]}
     if len(said) == 1:
         return said.pop()
     return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
 
 
 def _claims(body: str) -> Iterator[Position]:
-    for clause in clauses(body[:_READ]):
-        named = list(_NAMED.finditer(clause.text))
-        ends = [name.start() for name in named[1:]] + [len(clause.text)]
-        for name, end in zip(named, ends, strict=False):
-            claim = read_claim("this " + clause.text[name.end() : end])
-            if clause.asks or isinstance(claim, Unparsed):
+    last: Position | None = None
+    for sentence in _SENTENCE.findall(body):
+        named = list(_NAMED.finditer(sentence))
+        if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
+            yield from _OTHER
+        for piece, name in () if supposes(sentence) else _pieces(sentence, named):
+            position = _position_of(name, last)
+            if position is None:
                 continue
-            is_first = name["first"] or name["first_word"]
-            position = Position.FIRST if is_first else Position.SECOND
-            yield position if claim is Label.REAL else _OTHER[position]
+            last = position
+            claim = _claim(piece)
+            if claim is not None:
+                yield position if claim is Label.REAL else _OTHER[position]
+
+
+def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
+    """Every name with the part of the sentence that speaks of it; two that `and` joins have none of their own."""
+    start = 0
+    joined = {
+        after.start()
+        for now, after in pairwise(named)
+        if _AND.fullmatch(sentence, now.end(), after.start())
+    }
+    for name, end in zip(
+        named, [*(after.start() for after in named[1:]), len(sentence)], strict=False
+    ):
+        breaks = [found.start() for found in _BREAK.finditer(sentence, name.end(), end)]
+        cut = breaks[-1] if breaks and end < len(sentence) else end
+        if name.start() not in joined and end not in joined:
+            before, after = sentence[start : name.start()], sentence[name.end() : cut]
+            yield (
+                f"{before}\0{_BEHIND.sub(' is ', after, count=1) if _BEHIND.match(after) else after}",
+                name,
+            )
+        start = cut
+
+
+def _position_of(name: re.Match[str], last: Position | None) -> Position | None:
+    if name["other"]:
+        return _OTHER[last] if last else None
+    is_first = name["first"] or name["first_word"] or name["first_glyphs"] or name["digit"] == "1"
+    return Position.FIRST if is_first else Position.SECOND
+
+
+def _claim(piece: str) -> Label | None:
+    before, _, after = piece.partition("\0")
+    said = _LESS_REAL.sub("fake", _MORE_REAL.sub("real", f"{before}this clip {after}"))
+    claim = read_claim(said)
+    if isinstance(claim, Label):
+        return claim
+    is_picked = _PICKS.search(before) and not is_first_thought(before) and "?" not in after
+    return (
+        Label.REAL if is_picked and isinstance(read_claim(f"{before} it is real"), Label) else None
+    )

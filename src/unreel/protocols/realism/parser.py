@@ -1,11 +1,16 @@
 """From an answer's text to a `RealismVerdict`."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
+from unreel.protocols.claims import clauses, is_first_thought, turns
+from unreel.protocols.fields import fields, values
+from unreel.protocols.numerals import spell_in_digits
 from unreel.protocols.protocol import Mode, Reading
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.text import (
@@ -13,7 +18,6 @@ from unreel.protocols.text import (
     after_thinking,
     first_read,
     is_no_answer,
-    json_object,
     tagged,
     unparsed,
     unwrapped,
@@ -24,28 +28,78 @@ Reason = Literal["problem", "adherence"]
 _INTEGERS: Final = {str(score): score for score in range(1, 6)}
 _TERMS: Final = {term: score for score, term in enumerate(TERMS, start=1)}
 _TERM: Final = "|".join(TERMS)
-_WORDS: Final = {word: n for n, word in enumerate(("one", "two", "three", "four", "five"), start=1)}
-# "3", "3.0", "3\u5206", "five", "Normal"; the 5 of "3/5" and "out of 5" is the scale.
-_SCALE: Final = re.compile(r"(?:/|\bout\sof\b)\s{0,3}(?:5|five)(?!\w)", re.IGNORECASE)
-_SCORE: Final = re.compile(
-    rf"(?<![\w.-])(?:(?P<digit>[1-5])(?:\.0{{1,3}})?(?![0-9A-Za-z_]|\.[0-9])"
-    rf"|(?P<word>one|two|three|four|five)\b|(?P<term>{_TERM})\b)",
+_SAME: Final = {
+    word: score
+    for score, words in enumerate(
+        (
+            "很差 极差 糟糕 悪い 나쁨 schlecht malo mauvais ruim плохо سيئ",
+            "较差 較差 やや悪い mangelhaft médiocre mediocre scarso ضعيف",
+            "一般 普通 正常 보통 normale нормально mittel moyen regular عادي",
+            "良好 良い 좋음 gut bueno buena bon bonne buono bom хорошо جيد",
+            "优秀 優秀 极好 非常好 優れている 우수 훌륭함 ausgezeichnet hervorragend exzellent excelente eccellente отлично ممتاز",
+        ),
+        start=1,
+    )
+    for word in words.split()
+} | {term.lower(): score for term, score in _TERMS.items()}
+_STARS: Final = re.compile(r"(?P<full>[\u2605\u2b50]\ufe0f?){1,5}\u2606{0,4}")
+_UNIT: Final = r"(?:\s?(?:分|点|點|星|점|stars?|points?|punkten?|puntos?|punti|pontos?|étoiles?|балл\w{0,2}|درجات?|نقاط))"
+_SCALE: Final = re.compile(
+    rf"(?:/|\b(?:out\sof|of|von|de|sur|su|em|из|من)\b)\s{{0,3}}5{_UNIT}?(?!\w|\.[0-9])|满分\s?5\s?分|5\s?点満点(?:中|で)?|5점\s?만점에?"
+    r"|\b(?:on|using|auf)\s(?:a|the|your|einer)?\s?(?:scale|skala)\s(?:of|from|von)\s1\s?(?:-|\u2013|to|bis)\s?5|[(\[]?\b1\s?[-\u2013]\s?5\b[)\]]?(?=\s?scale|[)\]])",
     re.IGNORECASE,
 )
-_STATED: Final = re.compile(
-    r"(?:\b(?:score|rating|answer|rate|rated|give|grade|nota|note|puntuación|punteggio|bewertung|оценка)\b"
-    r"|得分|评分|분수|점수)[^.!?\d\n]{0,40}[1-5](?:\.0{1,3})?(?:\s{0,3}/\s{0,3}5)?"
-    rf"[*\"'\s(]{{0,5}}(?:{_TERM})?[)*\"']{{0,5}}(?=[.!\s]{{0,3}}(?:$|\n))",
+_OTHER_SCALE: Final = re.compile(
+    r"(?:/|\b(?:out\sof|von|sur|su|из|من)\b)\s{0,3}(?:[0-46-9]\b|[0-9]{2,4})|%|percent|点満点|점\s?만점",
+    re.IGNORECASE,
+)
+# "3", "3.0", "3\u5206", "Normal"; the 5 of "3/5" and "out of 5" is the scale.
+_SCORE: Final = re.compile(
+    rf"(?<![A-Za-z0-9_.,-])(?:(?P<digit>[1-5])(?:[.,]0{{1,3}})?(?![0-9A-Za-z_]|[.,][0-9]|\s?[-\u2013~/+:]\s?[0-9]){_UNIT}?|(?P<term>{_TERM})\b)",
     re.IGNORECASE,
 )
 _BARE: Final = re.compile(
-    r"[\W_]{0,20}(?:\b(?:final|score|rating|answer|overall|is|the)\b[\W_]{0,5}){0,5}\u5206?[\W_]{0,10}",
+    r"[\W_]{0,20}(?:\b(?:final|score|rating|answer|overall|is|the|a|my|i|would|rate|give|it|this|video|clip|say|as|at|about)\b[\W_]{0,5}){0,8}[\W_]{0,10}",
     re.IGNORECASE,
+)
+_GIVES: Final = re.compile(
+    r"(?:\b(?:score[sd]?|rating|rat(?:e[sd]?|ing)|giv(?:e|es|en|ing)|grade[sd]?|mark|award|assign(?:s|ed)?|deserves?|earns?|gets?|merits?|worth|go(?:ing)?\s(?:with|for)|settl(?:e|ing)\s(?:on|for)"
+    r"|land(?:s|ing)?\s(?:on|at)|opt\sfor|choose|pick|call\sit|makes?\s(?:it|this)|comes?\s(?:to|out\s(?:at|as))|put\s(?:it|this)\sat|stick\swith|so|hence|therefore|thus|answer|verdict|final(?:ly)?"
+    r"|it(?:\sis|['\u2019]s)|bewert\w{0,3}|vergebe|gebe|wertung|also|daher|note|nota|puntuación|doy|califico|otorgo|donne|attribue|mets|donc|assegno|quindi|dou|ставлю|оцениваю|оценка)\b"
+    r"|评分|得分|打分|打|给|評価|点数|スコア|점수|평점|平分|评为|أعطي|التقييم|الدرجة)",
+    re.IGNORECASE,
+)
+_TAIL: Final = re.compile(
+    r"[\s*\"'_]{0,5}(?:(?:it\sis|overall|here|in\stotal|altogether|then|for|to|due|given|as|on|at|and|from)\b.{0,200})?[\W_]{0,5}",
+    re.IGNORECASE | re.DOTALL,
 )
 _ANY_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 _NOT_BUT: Final = re.compile(r"\bnot\s(?:an?\s)?\w{1,10}\sbut\b", re.IGNORECASE)
-_DENIED: Final = re.compile(r"\b(?:not|no|isn['\u2019]t|neither|nor|between)\b", re.IGNORECASE)
+_DENIED: Final = re.compile(
+    r"\b(?:not|no|neither|nor|between|never|or|to|than|nicht|kein\w{0,2}|zwischen|oder|entre|ni|tra|о|между|или|не)\b|n['\u2019]t\b|[不没或到至]|~",
+    re.IGNORECASE,
+)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:would(?!\s(?:\w{1,10}\s)?(?:be|rate|give|score|say|go|call|put|assign|settle|award|grade))|could|might|may|if|unless|almost|nearly|below|above|under|over|least|most|short\sof|requires?|reserved?|means|stands"
+    r"|instead\sof|rather\sthan|more|less|better|worse|higher|lower|cannot|can['\u2019]t|either)\b",
+    re.IGNORECASE,
+)
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}")
+_SENTENCE_END: Final = re.compile(r"[.!。]\s|[;。\n]|(?:,|\s[-\u2013\u2014])\s(?=not\b)")
+_ASIDE: Final = re.compile(r"\([^()0-9]{0,30}\)")
+# "3 (Normal)." opens an answer; "5 (Excellent) would need" and a legend of several do not.
+_LEADING: Final = re.compile(
+    rf"(?P<digit>[1-5])\s?[-\u2013:(]?\s?(?P<term>{_TERM})\b\)?(?P<ends>\s{{0,3}}(?:$|[.:;,\n\u2013\u2014-]))?",
+    re.IGNORECASE,
+)
+# "3\uc810\uc744 \uc8fc\uaca0\uc2b5\ub2c8\ub2e4", "3\u70b9\u3067\u3059": the unit says what the number is.
+_WITH_UNIT: Final = re.compile(
+    r"(?<![0-9.])(?P<digit>[1-5])\s?(?:점(?=을|이|으로|\W|$)|点(?=です|を|と|だ|に|\W|$)|分(?![钟鐘之别析为成]))"
+)
+_READ: Final = 10_000
+"""Of a longer text the end is read: there an answer gives its score."""
+_NEAR: Final = 40
+"""Most characters between the word that gives a score and the score."""
 
 _HEADS: Final = {
     "strict": re.compile(r"(?P<problem>Problem Description:)|(?P<adherence>Standard Adherence:)"),
@@ -108,12 +162,73 @@ def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:
         plain = unwrapped(body).strip()
         if pieces := tagged(plain, "answer", "lenient"):
             yield _loose_score(pieces[-1])
-        elif "score" in (given := json_object(body)):
-            yield _loose_score(str(given["score"]))
-        elif plain and not is_no_answer(plain):
-            stated = [found[0] for found in _STATED.finditer(plain)]
-            if stated or _BARE.fullmatch(_SCORE.sub("", _SCALE.sub("", plain[:SHORT]))):
-                yield _loose_score(stated[-1] if stated else plain)
+        elif not is_no_answer(plain):
+            yield from _untagged(plain)
+
+
+def _untagged(plain: str) -> Iterator[int | Unparsed]:
+    stated = [_loose_score(_first_sentence(value)) for value in values(fields(plain), "score")]
+    stated = stated or [_loose_score(value) for value in values(fields(plain), "label")]
+    said = {score for score in stated if isinstance(score, int)}
+    if len(said) > 1:
+        yield unparsed(UnparsedReason.AMBIGUOUS, plain)
+        return
+    yield from said
+    lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
+    for line in (lines[0], lines[-1]) if lines else ():
+        if len(line) <= SHORT and _BARE.fullmatch(_without_scores(line)):
+            yield _loose_score(line)
+    yield _leading(plain[:_READ])
+    yield _in_prose(plain[-_READ:])
+
+
+def _first_sentence(value: str) -> str:
+    return _SENTENCE_END.split(value, maxsplit=1)[0]
+
+
+def _without_scores(line: str) -> str:
+    return _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", spell_in_digits(line))))
+
+
+def _leading(plain: str) -> int | Unparsed:
+    pairs = {
+        (found["digit"], _TERMS[found["term"].capitalize()]) for found in _LEADING.finditer(plain)
+    }
+    first = _LEADING.match(plain.lstrip("*_ \"'"))
+    if first and first["ends"] is not None and pairs == {(first["digit"], int(first["digit"]))}:
+        return int(first["digit"])
+    return Unparsed(UnparsedReason.MISSING)
+
+
+def _in_prose(text: str) -> int | Unparsed:
+    """The score that a clause gives; of several the last, where the text turns to it."""
+    chosen: int | None = None
+    divided = False
+    for clause in clauses(_SCALE.sub(" ", spell_in_digits(text))):
+        given = _given(clause.text)
+        if given is None or clause.asks:
+            continue
+        divided = chosen not in {None, given} and not turns(clause.text)
+        chosen = given
+    if chosen is None or divided:
+        return unparsed(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
+    return chosen
+
+
+def _given(clause: str) -> int | None:
+    units = list(_WITH_UNIT.finditer(clause[:SHORT]))
+    if len(units) == 1 and len(_ANY_NUMBER.findall(clause)) == 1:
+        open_ended = _DENIED.search(clause) or is_first_thought(clause)
+        return None if open_ended else int(units[0]["digit"])
+    verb = _GIVES.search(clause[:SHORT])
+    scores = list(_SCORE.finditer(clause, verb.end(), SHORT)) if verb else []
+    if verb is None or len(scores) != 1 or scores[0].start() - verb.end() > _NEAR:
+        return None
+    before = clause[: scores[0].start()]
+    if _DENIED.search(_NOT_BUT.sub("", before)) or _SUPPOSED.search(before):
+        return None
+    tail = clause[scores[0].end() : scores[0].end() + SHORT]
+    return _value(scores[0]) if _TAIL.fullmatch(tail) and not is_first_thought(clause) else None
 
 
 def _refuse(pieces: list[str]) -> Unparsed:
@@ -125,9 +240,14 @@ def _refuse(pieces: list[str]) -> Unparsed:
 
 
 def _loose_score(piece: str) -> int | Unparsed:
-    if len(piece) > SHORT or _DENIED.search(_NOT_BUT.sub("", piece)):
+    plain = spell_in_digits(piece.strip())
+    if stars := _STARS.fullmatch(plain):
+        return sum(glyph in "\u2605\u2b50" for glyph in stars[0])
+    if (score := _SAME.get(plain.strip(" .!\"'*").lower())) is not None:
+        return score
+    bare = _SCALE.sub("", _NOT_BUT.sub("", plain))
+    if len(piece) > SHORT or _OTHER_SCALE.search(bare) or _DENIED.search(bare):
         return _refuse([piece])
-    bare = _SCALE.sub("", _NOT_BUT.sub("", piece))
     found = list(_SCORE.finditer(bare))
     said = {_value(score) for score in found}
     n_numbers = len(_ANY_NUMBER.findall(bare))
@@ -137,9 +257,7 @@ def _loose_score(piece: str) -> int | Unparsed:
 
 
 def _value(score: re.Match[str]) -> int:
-    if score["digit"]:
-        return int(score["digit"])
-    return _WORDS[score["word"].lower()] if score["word"] else _TERMS[score["term"].capitalize()]
+    return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
 def _problems(text: str, reading: Reading) -> Iterator[str | Unparsed]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import read_claim
+from unreel.protocols.claims import read_claim, read_stated
 from unreel.protocols.protocol import Mode, Reading
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (
@@ -14,7 +14,6 @@ from unreel.protocols.text import (
     after_thinking,
     first_read,
     is_no_answer,
-    json_object,
     tagged,
     unparsed,
     unwrapped,
@@ -25,7 +24,7 @@ _PLACEHOLDER: Final = "answer here"
 _DIGITS: Final = {"1": Label.REAL, "0": Label.GENERATED}
 # "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": a digit that no other one contests.
 _DIGIT: Final = re.compile(
-    r"(?:^|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?::|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
+    r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?::|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
     r"(?![\w%/]|[.,:-]\d)",
     re.IGNORECASE | re.ASCII,
 )
@@ -100,13 +99,14 @@ def _labels(body: str, reading: Reading) -> Iterator[Label | Unparsed]:
     yield _DIGITS.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if reading.mode == "lenient":
         plain = unwrapped(body).strip()
-        given = json_object(body)
         if pieces := _answers(plain, "lenient"):
             yield _loose_label(pieces[-1])
-        elif "answer" in given:
-            yield _loose_label(str(given["answer"]))
-        elif not isinstance(bare := _loose_label(plain), Unparsed):
-            yield bare
+            return
+        stated = read_stated(plain, _loose_label)
+        yield stated
+        if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+            bare = _loose_label(plain)
+            yield Unparsed(UnparsedReason.MISSING) if isinstance(bare, Unparsed) else bare
 
 
 def _answers(body: str, mode: Mode) -> list[str]:

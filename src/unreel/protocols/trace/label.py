@@ -6,9 +6,9 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.claims import read_claim
+from unreel.protocols.claims import read_claim, read_stated
 from unreel.protocols.protocol import Mode
-from unreel.protocols.text import first_read, is_no_answer, json_object, unparsed
+from unreel.protocols.text import first_read, is_no_answer, unparsed
 
 _LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
 _WORD: Final = r"(?P<word>REAL|FAKE)"
@@ -23,15 +23,14 @@ _STATEMENT: Final = re.compile(
     rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
 )
 _REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
-_FIELDS: Final = ("answer", "label", "verdict", "judgement", "judgment", "prediction", "result")
 
 
 def read_label(body: str, mode: Mode) -> Label | Unparsed:
     """The word REAL or FAKE that opens the answer, else the one that a sentence states and no other.
 
     What stands before the explanation may not state the contrary; a refusal or an error message is no
-    answer. `lenient` reads the claim out of prose in small letters, other words and other languages
-    too, with its denials and second thoughts.
+    answer. `lenient` also takes the field that names itself the verdict, else the claim of prose in small
+    letters, other words and other languages, with its denials and second thoughts.
     """
     reason = _REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()
@@ -42,7 +41,7 @@ def _attempts(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
     yield _opening(claim)
     yield _statement(claim)
     if mode == "lenient":
-        yield _in_prose(claim)
+        yield from _lenient(claim)
 
 
 def _opening(claim: str) -> Label | Unparsed:
@@ -68,9 +67,10 @@ def _statement(claim: str) -> Label | Unparsed:
     return unparsed(UnparsedReason.AMBIGUOUS, claim)
 
 
-def _in_prose(claim: str) -> Label | Unparsed:
+def _lenient(claim: str) -> Iterator[Label | Unparsed]:
     if is_no_answer(claim):
-        return unparsed(UnparsedReason.MISSING, claim)
-    given = json_object(claim)
-    told = next((str(given[name]) for name in _FIELDS if name in given), claim)
-    return read_claim(told)
+        return
+    stated = read_stated(claim, read_claim)
+    yield stated
+    if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+        yield read_claim(claim)

@@ -1,50 +1,28 @@
 """From an answer's text to a `TraceVerdict`."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Literal, TypeVar
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.span import to_us
+from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.fields import fields
 from unreel.protocols.protocol import Mode, Reading
-from unreel.protocols.text import (
-    SHORT,
-    after_thinking,
-    first_read,
-    json_object,
-    tagged,
-    unparsed,
-)
+from unreel.protocols.text import after_thinking, first_read, tagged, unparsed, unwrapped
 from unreel.protocols.trace.label import read_label
-from unreel.protocols.trace.place import NUMBER, read_box
+from unreel.protocols.trace.onset import find_onsets, read_onset
+from unreel.protocols.trace.place import find_boxes, read_box
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 
 R = TypeVar("R")
 Part = Literal["place", "time", "reason"]
 
 _TAGS: Final = {"place": "coordinates", "time": "start_time", "reason": "explanation"}
-_FIELDS: Final[Mapping[Part, tuple[str, ...]]] = {
-    "place": ("coordinates", "bbox_2d", "bbox", "box", "box_2d"),
-    "time": ("start_time", "start", "onset", "time"),
-    "reason": ("explanation", "reason"),
-}
 _Y_FIRST: Final = "box_2d"
-_HEADS: Final[Mapping[Part, str]] = {
-    "place": "area|box|bounding box|coordinates|region|location",
-    "time": "start|start time|onset|starts at",
-    "reason": "why|explanation|reason",
-}
-_LINES: Final[Mapping[Part, re.Pattern[str]]] = {
-    part: re.compile(
-        rf"^[\W_]{{0,8}}(?:{heads})[*_ ]{{0,3}}[:=](?P<said>[^\n]{{1,{SHORT}}})$",
-        re.IGNORECASE | re.MULTILINE,
-    )
-    for part, heads in _HEADS.items()
-}
+_LONGEST: Final = 20_000
+"""A longer text is not searched for a place and a time outside every form."""
 _PLACE_AND_TIME: Final = {
     "strict": re.compile(
         r"The unnatural part is at (?P<place>\[[^\[\]]{0,100}\])"
@@ -66,20 +44,6 @@ _REASON: Final = {
     ),
 }
 
-_SECONDS: Final = re.compile(rf"(?P<seconds>-?{NUMBER})")
-_UNIT: Final = (
-    r"(?:\s{0,3}(?:s|secs?|seconds?|sekunden?|secondes?|segundos?|secondi|\u79d2|\ucd08)\.?)?"
-)
-_CLOCK: Final = r"(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?"
-_ANY_TIME: Final = re.compile(
-    rf"(?:(?:at|about|around|approximately|approx\.?|ca\.?|circa|from|~|t\s?=)\s{{0,3}}){{0,2}}(?:(?P<seconds>-?{NUMBER})|(?P<clock>{_CLOCK})){_UNIT}"
-    rf"(?:\s{{0,3}}(?:-|\u2013|\u2014|to)\s{{0,3}}(?:{NUMBER}|{_CLOCK}){_UNIT})?(?:\s{{0,3}}\([^()]{{0,40}}\))?\.?",
-    re.IGNORECASE,
-)
-_MILLISECONDS: Final = re.compile(r"(?P<ms>[0-9]{1,9})\s{0,3}(?:ms|milliseconds?)", re.IGNORECASE)
-_DECIMAL_COMMA: Final = re.compile(r"(?<=[0-9]),(?=[0-9]{1,2}\s{0,3}[^\W\d])")
-_SIXTY: Final = 60
-
 
 def parse(text: str, reading: Reading) -> TraceVerdict:
     """What `text` says, part by part; a thought is not read, closed or not.
@@ -95,12 +59,30 @@ def parse(text: str, reading: Reading) -> TraceVerdict:
         msg = "the boxes of a trace need their space. Declare it: Reading(space=declare_space(...))"
         raise InvalidValueError(msg)
     body = after_thinking(text)
+    place = partial(read_box, space=space)
+    label = read_label(body, reading.mode)
+    tells_more = reading.mode == "lenient" and label is Label.GENERATED
+    told = unwrapped(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
-        label=read_label(body, reading.mode),
-        box=_read(body, "place", reading=reading, read=partial(read_box, space=space)),
-        start_us=_read(body, "time", reading=reading, read=_read_start),
+        label=label,
+        box=_else(_read(body, "place", reading=reading, read=place), find_boxes(told), place),
+        start_us=_else(
+            _read(body, "time", reading=reading, read=read_onset), find_onsets(told), read_onset
+        ),
         explanation=_read(body, "reason", reading=reading, read=lambda piece, _mode: piece),
     )
+
+
+def _else(
+    formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
+) -> R | Unparsed:
+    """What free prose says, where it says it once and no form holds the part."""
+    if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
+        return formal
+    readings = {
+        told for piece in pieces if not isinstance(told := read(piece, "lenient"), Unparsed)
+    }
+    return readings.pop() if len(readings) == 1 else formal
 
 
 def _read(
@@ -117,7 +99,7 @@ def _found(body: str, part: Part, reading: Reading) -> Iterator[tuple[Mode, list
         forms.reverse()
     yield "strict", forms[0](body, part, "strict")
     if reading.mode == "lenient":
-        for form in (*forms, _in_json, _in_lines):
+        for form in (*forms, _in_fields):
             yield "lenient", form(body, part, "lenient")
 
 
@@ -131,22 +113,12 @@ def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
-def _in_lines(body: str, part: Part, _mode: Mode) -> list[str]:
-    return [found["said"].strip() for found in _LINES[part].finditer(body) if found["said"].strip()]
-
-
-def _in_json(body: str, part: Part, _mode: Mode) -> list[str]:
-    given = json_object(body)
-    names = [name for name in _FIELDS[part] if name in given]
-    pieces = (
-        f"{name}: {_spelled(given[name])}" if name == _Y_FIRST else _spelled(given[name])
-        for name in names
-    )
-    return [piece for piece in pieces if piece.strip()]
-
-
-def _spelled(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _in_fields(body: str, part: Part, _mode: Mode) -> list[str]:
+    return [
+        f"{field.name}: {field.value}" if field.name == _Y_FIRST else field.value
+        for field in fields(unwrapped(body))
+        if field.kind == part and field.value
+    ]
 
 
 def _read_one(
@@ -157,30 +129,3 @@ def _read_one(
     if mode == "strict" and len(set(pieces)) > 1:
         return unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)
-
-
-def _read_start(piece: str, mode: Mode) -> int | Unparsed:
-    if len(piece) > SHORT:
-        return unparsed(UnparsedReason.MALFORMED, piece)
-    if mode == "lenient" and (short := _MILLISECONDS.fullmatch(piece)):
-        return int(short["ms"]) * 1000
-    plain = _DECIMAL_COMMA.sub(".", piece) if mode == "lenient" else piece
-    found = (_SECONDS if mode == "strict" else _ANY_TIME).fullmatch(plain)
-    if found is None:
-        return unparsed(UnparsedReason.MALFORMED, piece)
-    said = found.groupdict()
-    seconds = Fraction(said["seconds"]) if said["seconds"] else _clock_seconds(said["clock"])
-    if seconds is None:
-        return unparsed(UnparsedReason.MALFORMED, piece)
-    return to_us(seconds) if seconds >= 0 else unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-
-
-def _clock_seconds(clock: str) -> Fraction | None:
-    """Seconds of `m:s` or `h:m:s`; `None` where a later field counts sixty or more."""
-    first, *later = (Fraction(field) for field in clock.split(":"))
-    if any(field >= _SIXTY for field in later):
-        return None
-    seconds = first
-    for field in later:
-        seconds = seconds * _SIXTY + field
-    return seconds

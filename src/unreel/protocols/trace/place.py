@@ -8,7 +8,7 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode
-from unreel.protocols.space import BoxSpace
+from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.protocols.text import SHORT, unparsed, unwrapped
 
 # Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
@@ -20,31 +20,73 @@ _GROUP: Final = re.compile(r"\[[^\[\]]{1,100}\]|\([^()]{1,100}\)")
 _POINTS: Final = re.compile(
     r"\(([^()]{1,40})\)\W{0,3}(?:(?:to|and|-)\W{0,3})?(?:[a-z -]{0,20})\(([^()]{1,40})\)"
 )
-_KEYED: Final = re.compile(
-    rf"\b(?P<key>[a-z]{{1,6}}_?[a-z]{{0,6}}[0-2]?)\b[\"']?\s{{0,3}}[:=]\s{{0,3}}(?P<number>[-+]?{NUMBER})"
+_AXIS: Final = r"(?:_?(?:min|max|left|right|top|bottom|start|end|tl|br|cent(?:er|re)|[0-2c]))?"
+_NAME: Final = rf"(?:[xy]{_AXIS}|c_?[xy]|cent(?:er|re)[_\s]?[xy]|(?:box_)?(?:w|h|width|height)|left|top|right|bottom)"
+_NAMED: Final = re.compile(
+    rf"(?<![a-z0-9-])(?P<name>{_NAME})[\"']?(?:\s{{0,3}}(?:[:=]|is\b|at\b)|(?=\s))\s{{0,3}}(?P<number>[-+]?{NUMBER})(?!\w|\.[0-9])",
+    re.IGNORECASE,
 )
-_SIZE_ORDER: Final = re.compile(
-    r"\bx\W{1,4}y\W{1,4}w(?:idth)?\W{1,4}h(?:eight)?\b|\bxywh\b", re.IGNORECASE
+_ORDER: Final = re.compile(
+    rf"(?<![a-z0-9-])({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})(?![a-z0-9])"
+    r"|\b(?P<short>xyxy|xywh|yxyx|ltrb|ltwh|tlbr|cxcywh)\b",
+    re.IGNORECASE,
 )
-_Y_FIRST: Final = re.compile(
-    r"\by_?(?:min|1|0)\W{1,4}x_?(?:min|1|0)\b|(?<![a-z])box_2d\b|\byxyx\b", re.IGNORECASE
+_SHORT_ORDERS: Final = {
+    "xyxy": ("x0", "y0", "x1", "y1"),
+    "ltrb": ("x0", "y0", "x1", "y1"),
+    "yxyx": ("y0", "x0", "y1", "x1"),
+    "tlbr": ("y0", "x0", "y1", "x1"),
+    "xywh": ("x", "y", "w", "h"),
+    "ltwh": ("x", "y", "w", "h"),
+    "cxcywh": ("cx", "cy", "w", "h"),
+}
+_RANGES: Final = re.compile(
+    rf"\b(?P<first>[xy])\b[^0-9xy]{{0,12}}({NUMBER})\s{{0,3}}(?:-|\u2013|to|\.\.|until|and)\s{{0,3}}({NUMBER})"
+    rf"[^0-9]{{0,12}}\b(?P<second>[xy])\b[^0-9xy]{{0,12}}({NUMBER})\s{{0,3}}(?:-|\u2013|to|\.\.|until|and)\s{{0,3}}({NUMBER})",
+    re.IGNORECASE,
 )
+_CORNERS: Final = re.compile(
+    rf"\b(?P<y>top|bottom|upper|lower)[\s-]?(?P<x>left|right)[^0-9-]{{0,20}}({NUMBER})[^0-9-]{{1,5}}({NUMBER})",
+    re.IGNORECASE,
+)
+_BY_SIZE: Final = re.compile(
+    r"\b(?:cent(?:er|re)\w{0,2}|middle|width|height|size|wide|tall|radius)\b|中心|宽|高",
+    re.IGNORECASE,
+)
+_BY_CENTRE: Final = re.compile(r"\b(?:cent(?:er|re)\w{0,2}|middle)\b|中心", re.IGNORECASE)
+_ELSEWHERE: Final = re.compile(r"(?<![a-z])box_2d\b", re.IGNORECASE)
+"""Gemini's own form: y first, and in parts of a thousand whatever was declared."""
+_PERMILLE: Final = re.compile(
+    r"0\s?(?:-|\u2013|to)\s?1,?000\b|per\s?mille?|\u2030|/\s?1,?000\b", re.IGNORECASE
+)
+_UNIT: Final = re.compile(
+    r"\b(?:normali[sz]\w{0,6}|normiert\w{0,2}|normalizad\w{0,2}|normalizzat\w|fractions?|relative|ratios?|нормализ\w{0,8})\b(?:\sof\s(?:the\s)?(?:frame|image|video|width\sand\sheight|size))?|归一化|正規化|정규화"
+    r"|[\[(]?\b0(?:\.0)?\s?(?:-|\u2013|to|\.\.|,)\s?1(?:\.0)?\b(?![.,]?\s?[0-9])[\])]?",
+    re.IGNORECASE,
+)
+_PIXELS: Final = re.compile(r"(?<=[0-9])\s?(?:px|pixels?|像素)\b|(?<=[0-9])像素", re.IGNORECASE)
+_COMMAS: Final = re.compile(r"(?<=[0-9]),(?=[0-9])")
 _N: Final = 4
 _PERCENT: Final = BoxSpace("percent", 100, 100)
-_LEFT: Final = ("x0", "xmin", "x_min", "left", "x")
-_TOP: Final = ("y0", "ymin", "y_min", "top", "y")
-_RIGHT: Final = ("x2", "xmax", "x_max", "right")
-_BOTTOM: Final = ("y2", "ymax", "y_max", "bottom")
-_WIDTH: Final = ("width", "w")
-_HEIGHT: Final = ("height", "h")
+_PARTS: Final = BoxSpace("unit", 1, 1)
+_THOUSANDTHS: Final = BoxSpace("permille", PERMILLE, PERMILLE)
+_LEFT: Final = ("x0", "xmin", "left", "xleft", "xstart", "xtl", "x")
+_TOP: Final = ("y0", "ymin", "top", "ytop", "ystart", "ytl", "y")
+_RIGHT: Final = ("x2", "xmax", "right", "xright", "xend", "xbr")
+_BOTTOM: Final = ("y2", "ymax", "bottom", "ybottom", "yend", "ybr")
+_WIDTH: Final = ("width", "w", "boxw", "boxwidth")
+_HEIGHT: Final = ("height", "h", "boxh", "boxheight")
+_X_CENTRE: Final = ("cx", "xc", "xcenter", "xcentre", "centerx", "centrex")
+_Y_CENTRE: Final = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
 
 
 def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     """The box that `piece` writes, read in `space` and clipped to the frame.
 
-    `strict` takes four corners in brackets. `lenient` also takes corners by name, a corner with width and
-    height, percentages, and the first of several boxes. What is written with y first, or in parts of 1
-    where the space counts otherwise, is refused: as corners it would be another box.
+    `strict` takes four corners in brackets. `lenient` also takes sides by name or in an order that the text
+    names, a corner or a centre with width and height, percentages, parts of 1 that are called so, and the
+    first of several boxes. Gemini's `box_2d`, and parts of 1 where the space counts otherwise, are
+    refused: as corners they would be another box.
     """
     if len(piece) > SHORT:
         return unparsed(UnparsedReason.MALFORMED, piece)
@@ -57,32 +99,116 @@ def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     )
 
 
-def _loose(piece: str, space: BoxSpace) -> Box | Unparsed:
-    if _Y_FIRST.search(piece):
+def find_boxes(text: str) -> list[str]:
+    """The pieces of prose in brackets that hold four numbers."""
+    groups = (found[0] for found in _GROUP.finditer(text))
+    return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
+
+
+def _loose(piece: str, declared: BoxSpace) -> Box | Unparsed:
+    space = _written_space(piece, declared)
+    corners = None if space is None else _corners(_numbers_only(piece))
+    if space is None or corners is None:
         return unparsed(UnparsedReason.MALFORMED, piece)
-    keyed = {found["key"].lower(): Fraction(found["number"]) for found in _KEYED.finditer(piece)}
-    if len(keyed) >= _N:
-        corners = _by_name(keyed)
-        if corners is None:
-            return unparsed(UnparsedReason.MALFORMED, piece)
-        return _in_space(corners, space, piece)
-    numbers = _first_four(piece)
-    if isinstance(numbers, Unparsed):
-        return numbers
-    if _SIZE_ORDER.search(piece):
-        left, top, width, height = numbers
-        numbers = [left, top, left + width, top + height]
-    return _in_space(numbers, _PERCENT if "%" in piece else space, piece)
+    if space is _PARTS and max(corners) > 1:
+        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return _in_space(corners, space, piece)
+
+
+def _written_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
+    """The space that the text itself names, else the declared one; `None` where the two cannot be brought together."""
+    if _ELSEWHERE.search(piece):
+        return None
+    if "%" in piece:
+        return _PERCENT
+    if _PERMILLE.search(piece):
+        return _THOUSANDTHS
+    if _UNIT.search(piece):
+        return _PARTS
+    counts = declared.name not in {_PARTS.name, _THOUSANDTHS.name}
+    return declared if counts or not _PIXELS.search(piece) else None
+
+
+def _numbers_only(piece: str) -> str:
+    """`piece` without words that hold numbers of their own, its decimals with a point."""
+    plain = piece
+    for form in (_PERMILLE, _UNIT, _PIXELS):
+        plain = form.sub(" ", plain)
+    plain = _COMMAS.sub(".", plain) if plain.count(";") == _N - 1 else plain
+    return plain.replace("%", " ")
+
+
+def _corners(piece: str) -> list[Fraction] | None:
+    """The four sides that the text writes: by names, by a named order, else in the order of corners."""
+    if ranges := _RANGES.search(piece):
+        return _by_ranges(ranges)
+    if opposite := _opposite_corners(piece):
+        return opposite
+    named: dict[str, Fraction] = {}
+    for found in _NAMED.finditer(piece):
+        named.setdefault(_canonical(found["name"]), Fraction(found["number"]))
+    if len(named) >= _N:
+        return _by_name(named)
+    if order := _ORDER.search(piece):
+        return _in_order(piece, order)
+    return _by_size(piece, named) if _BY_SIZE.search(piece) else _first_four(piece)
+
+
+def _by_ranges(ranges: re.Match[str]) -> list[Fraction] | None:
+    numbers = [Fraction(ranges[index]) for index in (2, 3, 5, 6)]
+    axes = ranges["first"].lower() + ranges["second"].lower()
+    x, y = (numbers[:2], numbers[2:]) if axes == "xy" else (numbers[2:], numbers[:2])
+    return [x[0], y[0], x[1], y[1]] if axes in {"xy", "yx"} else None
+
+
+def _in_order(piece: str, order: re.Match[str]) -> list[Fraction] | None:
+    numbers = _first_four(piece[: order.start()] + " " + piece[order.end() :])
+    if numbers is None:
+        return None
+    names = _SHORT_ORDERS[order["short"].lower()] if order["short"] else order.groups()[:_N]
+    return _by_name(dict(zip(map(_canonical, names), numbers, strict=True)))
+
+
+def _canonical(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _opposite_corners(piece: str) -> list[Fraction] | None:
+    corners = {
+        (found["y"].lower() in {"top", "upper"}, found["x"].lower() == "left"): (
+            Fraction(found[3]),
+            Fraction(found[4]),
+        )
+        for found in _CORNERS.finditer(piece)
+    }
+    for (is_top, is_left), (x, y) in corners.items():
+        if other := corners.get((not is_top, not is_left)):
+            left, right = (x, other[0]) if is_left else (other[0], x)
+            top, bottom = (y, other[1]) if is_top else (other[1], y)
+            return [left, top, right, bottom]
+    return None
+
+
+def _by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
+    """One point with a width and a height; without these names nobody knows what the numbers are."""
+    numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
+    if len(numbers) != _N - 2:
+        return None
+    x, y = ("cx", "cy") if _BY_CENTRE.search(piece) else ("x", "y")
+    return _by_name({**named, x: numbers[0], y: numbers[1]})
 
 
 def _by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | None:
+    width, height = _first(keyed, _WIDTH, ""), _first(keyed, _HEIGHT, "")
+    x, y = _first(keyed, _X_CENTRE, ""), _first(keyed, _Y_CENTRE, "")
+    if x is not None and y is not None and width is not None and height is not None:
+        return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
     left, top = _first(keyed, _LEFT, "x1"), _first(keyed, _TOP, "y1")
     if left is None or top is None:
         return None
     # Beside x0 the other side is x1; beside x1 it is x2.
     right = _first(keyed, _RIGHT, "x1" if any(key in keyed for key in _LEFT) else "")
     bottom = _first(keyed, _BOTTOM, "y1" if any(key in keyed for key in _TOP) else "")
-    width, height = _first(keyed, _WIDTH, ""), _first(keyed, _HEIGHT, "")
     if right is not None and bottom is not None:
         return [left, top, right, bottom]
     if width is not None and height is not None:
@@ -94,7 +220,7 @@ def _first(keyed: Mapping[str, Fraction], names: Sequence[str], last: str) -> Fr
     return next((keyed[name] for name in (*names, last) if name in keyed), None)
 
 
-def _first_four(piece: str) -> list[Fraction] | Unparsed:
+def _first_four(piece: str) -> list[Fraction] | None:
     for group in _GROUP.finditer(piece):
         numbers = _ANY_NUMBER.findall(group[0])
         if len(numbers) == _N:
@@ -103,10 +229,7 @@ def _first_four(piece: str) -> list[Fraction] | Unparsed:
         numbers = _ANY_NUMBER.findall(points[1]) + _ANY_NUMBER.findall(points[2])
     else:
         numbers = _ANY_NUMBER.findall(piece)
-    if len(numbers) == _N:
-        return [Fraction(number) for number in numbers]
-    several = len(numbers) > _N and len(numbers) % _N == 0
-    return unparsed(UnparsedReason.AMBIGUOUS if several else UnparsedReason.MALFORMED, piece)
+    return [Fraction(number) for number in numbers] if len(numbers) == _N else None
 
 
 def _in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:

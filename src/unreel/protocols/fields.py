@@ -1,0 +1,226 @@
+"""Named fields of an answer: JSON, tables, headings and `Verdict: ...`, in the languages that reviewers answer in.
+
+A field is the answer; what other fields explain states nothing against it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Kind = Literal["label", "score", "place", "time", "reason", "real"]
+
+_NAMES: Final[Mapping[Kind, str]] = {
+    "label": (
+        "verdict|label|answer|conclusion|judge?ment|classification|decision|prediction|determination|assessment|result|outcome|finding"
+        "|authenticity|response|ruling|call|urteil|ergebnis|antwort|fazit|einschätzung|entscheidung|schlussfolgerung|veredicto|respuesta"
+        "|conclusión|etiqueta|resultado|dictamen|réponse|étiquette|jugement|résultat|décision|risposta|verdetto|conclusione|giudizio|etichetta"
+        "|esito|resposta|veredito|conclusão|rótulo|вердикт|ответ|вывод|заключение|метка|решение|итог|الإجابة|الاجابة|الحكم|الجواب|الاستنتاج|الخلاصة"
+        "|答案|结论|結論|判断|判定|回答|答え|標籤|标签|결론|정답|판정|답변|답|판단"
+    ),
+    "score": (
+        "score|overall|realism|quality|realism score|rating|rated|grade|points|mark|stars|bewertung|wertung|punktzahl|punkte|note|puntuación|puntaje|calificación|nota|valoración|évaluation"
+        "|punteggio|voto|valutazione|pontuação|avaliação|оценка|балл|баллы|рейтинг|التقييم|الدرجة|النتيجة|评分|得分|分数|打分|总分|評分|分數|評価|スコア|点数|得点|점수|평점|평가"
+    ),
+    "place": (
+        "area|box|bounding box|bbox|bbox 2d|box 2d|coordinates?|region|location|position|where|koordinaten|bereich|coordenadas|coordonnées|coordinate|zona|área"
+        "|координаты|область|坐标|位置|区域|座標|領域|좌표|위치|영역|الإحداثيات"
+    ),
+    "time": (
+        "start|start time|starttime|start s|start seconds|starting time|onset|onset time|onset s|onset seconds|time s|starts at|begins at|time|timestamp|when|begin|first visible|startzeit|beginn|zeit|zeitpunkt|inicio|tiempo"
+        "|tiempo de inicio|hora de inicio|début|temps|inizio|tempo|início|tempo de início|начало|время|время начала|开始时间|起始时间|时间|開始時間|開始時刻|時間|시작 시간|시작|시간|وقت البدء|البداية"
+    ),
+    "reason": (
+        "why|explanation|reason|reasons|reasoning|rationale|justification|evidence|analysis|details|description|notes|observations?|think|thoughts?|problem description|standard adherence"
+        "|comment|comments|erklärung|begründung|explicación|razón|motivo|explication|raison|spiegazione|ragione|explicação|объяснение|причина|обоснование|解释|原因|理由|分析|说明|説明|根拠|설명|이유|근거|التفسير|السبب"
+    ),
+    "real": (
+        "real video|real clip|the real video|real one|which video is real|which is real|real|choice|selection|selected|pick|chosen|choice of video|winner|echtes video|video real|vidéo réelle"
+        "|elección|choix|scelta|escolha|auswahl|выбор|选择|選択|선택|真实视频|الاختيار"
+    ),
+}  # fmt: skip
+_KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names.split("|")} | {
+    "judgment": "label",
+    "judgement": "label",
+    "coordinate": "place",
+    "coordinates": "place",
+    "observation": "reason",
+    "thought": "reason",
+}
+_FIRST: Final = re.compile(
+    r"initial|first|preliminary|draft|tentative|previous|old|erste|inicial|initiale|iniziale|初步|最初",
+    re.IGNORECASE,
+)
+_LAST: Final = re.compile(
+    r"final|corrected|revised|updated|overall|total|endg|gesamt|global|complessiv|итог|общ|最终|最終|综合|総合|總|总|최종|종합|النهائي",
+    re.IGNORECASE,
+)
+_QUALIFIED: Final = (
+    r"(?:my|the|final|overall|total|corrected|revised|updated|initial|first|preliminary|tentative|realism|realness|quality|video|mein[e]?|finale[srn]?|endgültige[srn]?"
+    r"|gesamt|mi|final|global|general|ma|mon|finale|globale|la|le|el|il|mia|minha|a|o|общая|итоговая|итоговый|моя|мой|最终|最終|综合|総合|整体|总体|最终的|我的|최종|종합|전체|النهائية|النهائي)"
+)
+_ANY_NAME: Final = "|".join(
+    sorted((name.replace(" ", r"[\s_-]{1,2}") for names in _NAMES.values() for name in names.split("|")), key=len, reverse=True)
+)  # fmt: skip
+_HEAD: Final = re.compile(
+    rf"(?:^|(?<=\n)|(?<=[.!?;。]\s)|(?<=。))(?P<marks>[#>*_\-\u2022\s\"'`\d.)\[(【]{{0,12}})(?P<qualified>(?:{_QUALIFIED}[\s_-]?){{0,3}})"
+    rf"(?P<name>{_ANY_NAME})(?P<closing>[\s*_\"'`)\]】]{{0,8}})"
+    r"(?P<sign>[:=]|(?<=\s)[-\u2013\u2014](?=\s)|是|为|は|\n|$)[\s*_\"'`>]{0,8}",
+    re.IGNORECASE,
+)
+_YES_NO_LINE: Final = re.compile(
+    r"^[\s*_#>-]{0,8}(?P<name>[\w -]{2,30}?)[\s*_?]{0,5}:[\s*_]{0,5}(?P<value>(?:true|false|yes|no|ja|nein|sí|oui|non|да|нет)[\s*_.!]{0,5})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TAG: Final = re.compile(rf"<(?P<closes>/?)(?P<name>{_ANY_NAME})>", re.IGNORECASE)
+_PAIR: Final = re.compile(
+    r"[\"'](?P<name>\w{1,40})[\"']\s{0,3}:\s{0,3}(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|\[[^\]]{0,200}\]|[^,{}\n\"']{1,200})"
+)
+_FENCED: Final = re.compile(r"```(?:\w{1,10})?(?P<inside>[^`]{1,20000})```")
+_RULE: Final = re.compile(r"[\s|:+-]+")
+_LONGEST: Final = 20_000
+"""A longer text is prose at its ends, no form with fields."""
+_N_COLUMNS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One name and what stands beside it, stripped of marks."""
+
+    name: str
+    kind: Kind | None
+    value: str
+
+    @property
+    def is_last_word(self) -> bool:
+        """Whether it calls itself final, so that it goes before a field that does not."""
+        return _LAST.search(self.name) is not None
+
+    @property
+    def is_first_thought(self) -> bool:
+        """Whether it calls itself preliminary."""
+        return _FIRST.search(self.name) is not None
+
+
+def fields(text: str) -> list[Field]:
+    """The fields of `text`, in order; of several JSON objects those of the first."""
+    if len(text) > _LONGEST:
+        return []
+    if given := first_object(text):
+        return list(_of_object(given))
+    rows = table(text)
+    lines = "\n".join("" if _is_row(line) else line for line in text.splitlines())
+    return [
+        *(_of_table(rows) if rows else ()),
+        *_of_lines(_TAG.sub(_as_line, lines)),
+        *_of_questions(lines),
+    ]
+
+
+def values(found: Sequence[Field], *kinds: Kind) -> list[str]:
+    """What the fields of these kinds say: the final ones where some call themselves so."""
+    said = [field for field in found if field.kind in kinds and field.value]
+    final = [field for field in said if field.is_last_word]
+    return [
+        field.value for field in final or [field for field in said if not field.is_first_thought]
+    ]
+
+
+def first_object(text: str) -> Mapping[str, Any]:
+    """The first JSON object of a text that is JSON or holds a block of it; empty where there is none."""
+    bare = text.strip()
+    fenced = _FENCED.search(bare)
+    for source in (fenced["inside"].strip() if fenced else "", bare):
+        if not source.startswith(("{", "[")):
+            continue
+        try:
+            value, _ = json.JSONDecoder().raw_decode(source)
+        except (ValueError, RecursionError):
+            value = {pair["name"]: _bare(pair["value"]) for pair in _PAIR.finditer(source)}
+        while isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def spelled(value: object) -> str:
+    """A value of JSON as text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows of cells of all Markdown tables in `text`, without their rules."""
+    lines = [line.strip() for line in text.splitlines() if _is_row(line)]
+    return [
+        [_bare(cell) for cell in line.strip("|").split("|")]
+        for line in lines
+        if not _RULE.fullmatch(line)
+    ]
+
+
+def _is_row(line: str) -> bool:
+    return line.count("|") >= _N_COLUMNS
+
+
+def _as_line(tag: re.Match[str]) -> str:
+    return "\n" if tag["closes"] else f"\n{tag['name']}: "
+
+
+def kind_of(name: str) -> Kind | None:
+    """What a field of this name tells, if it is one that we know."""
+    found = _HEAD.match(f"{_bare(name.replace('_', ' ')).strip()}:")
+    return _kind(found["name"]) if found and found.end() > len(name.strip()) else None
+
+
+def _of_object(given: Mapping[str, Any]) -> Iterator[Field]:
+    for name, value in given.items():
+        if isinstance(value, dict) and kind_of(str(name)) in {None, "label"}:
+            yield from _of_object(
+                {key: inner for key, inner in value.items() if inner is not value}
+            )
+        else:
+            said = "" if value is None else spelled(value)
+            yield Field(str(name), kind_of(str(name)), said.strip())
+
+
+def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[Field]:
+    heads = rows[0]
+    if len(rows) == _N_COLUMNS and any(kind_of(head) for head in heads):
+        yield from (Field(name, kind_of(name), value) for name, value in zip(*rows, strict=False))
+    elif len(heads) == _N_COLUMNS:
+        for row in rows:
+            if len(row) == _N_COLUMNS:
+                yield Field(row[0], kind_of(row[0]), row[1])
+
+
+def _of_questions(text: str) -> Iterator[Field]:
+    for line in _YES_NO_LINE.finditer(text):
+        yield Field(line["name"], None, line["value"])
+
+
+def _of_lines(text: str) -> Iterator[Field]:
+    heads = [head for head in _HEAD.finditer(text) if _is_head(head)]
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    for head, end in zip(heads, ends, strict=False):
+        kind = _kind(head["name"])
+        value = text[head.end() : end].strip()
+        if kind != "reason":
+            value = value.partition("\n")[0]
+        yield Field(f"{head['qualified']}{head['name']}", kind, _bare(value))
+
+
+def _is_head(head: re.Match[str]) -> bool:
+    """A name without a colon is a field only as a heading or in bold: alone on its line."""
+    if head["sign"].strip():
+        return True
+    return "#" in head["marks"] or "**" in head["marks"] or "【" in head["marks"]
+
+
+def _kind(name: str) -> Kind | None:
+    return _KINDS.get(re.sub(r"[\s_-]+", " ", name.lower()))
+
+
+def _bare(value: str) -> str:
+    return value.strip().strip("*_`\"'| ").strip()
