@@ -6,17 +6,15 @@ claim goes before an earlier one only where the text turns against itself in bet
 "hence"). What is left must agree. The words are in `words.py`.
 """
 
-# ruff: noqa: RUF001  words of other languages
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import words
+from unreel.protocols.clauses import clauses, is_first_thought, supposes, turns
 from unreel.protocols.fields import Field, fields, values
 from unreel.protocols.text import unparsed, unwrapped
 
@@ -29,38 +27,9 @@ _WORD: Final = re.compile(
 _CAPITAL: Final = re.compile(r"REAL|FAKE")
 _GLYPHS: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 
-_AND: Final = (
-    r"and\s(?=(?:it|its|this|that|these|the|i|we|my|so|thus|therefore|hence|looks?|appears?|seems?|is|feels|was|must|should|reads|comes|conclude|believe"
-    r"|consider|judge|think|would|rate|call|overall|everything)\b)"
-    r"|und\s(?=(?:wirkt|ist|sieht|scheint|das|es|die|dieses|der|ich|daher|deshalb|somit|halte)\b)"
-    r"|[ye]\s(?=(?:parece|es|se|luce|resulta|el|la|este|esta|lo|por|creo|considero|sembra|appare|è|il|questo|risulta|penso|é|o|a|esse|aparenta|portanto)\b)"
-    r"|et\s(?=(?:semble|paraît|est|c['\u2019]est|la|le|cette|ce|elle|il|je|donc)\b)"
-    r"|и\s(?=(?:выглядит|является|это|видео|ролик|кажется|я|поэтому)\b)"
-)
-_CLAUSE_ENDS: Final = re.compile(
-    r"(?P<asks>[?\u061f])|(?P<stops>(?<![0-9])[.:](?=\s|$|['\"*)])|(?<=[0-9])\.(?=\s|$)|[\n;!。؛])|[,()،]|\s[-\u2013\u2014]\s|\u2014"
-    r"|(?<=[すまただるくてでめのがら])、"
-    r"|(?P<turns>(?=\b(?:but|yet|however|because|since|so|hence|thus|therefore|weil|denn|aber|sondern|daher|pero|porque|sino|mais|car|donc|ma|perché|quindi"
-    rf"|mas|porém|но|поэтому|потому)\b))|(?P<ands>\b(?:{_AND}))|(?=\b(?:although|though|while|whereas|despite)\b)",
-    re.IGNORECASE,
-)
 _CONCEDES: Final = re.compile(
     r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque|sebbene|embora|хотя|رغم"
     r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|雖然|尽管|如果|若)",
-    re.IGNORECASE,
-)
-_SUPPOSES: Final = re.compile(
-    r"\W{0,5}(?:(?:if|unless|suppose|assuming|wenn|falls|si|se|если)\s(?!(?:you|one|we)\s(?:look|watch|pause|zoom|examine|ask|check|study|compare|go)|i\s(?:had|have|must|were)|tuviera|du\s|man\s)|如果|若|إذا|もし|만약)",
-    re.IGNORECASE,
-)
-_TURNS: Final = re.compile(
-    r"\W{0,5}(?:(?:hm+|well|and|und|y|et)\W{1,4})?(?:but|yet|however|hence|thus|therefore|so|actually|wait|correction|corrected|no|rather|instead|overall"
-    r"|hold\son|in\sconclusion|to\sconclude|in\ssum\w{0,3}|all\sin\sall|ultimately|in\sthe\send|still|final(?:ly)?|on\s(?:closer|second|reflection|balance|re)"
-    r"|scratch\sthat|looking\s(?:again|closer)|my\s(?:final|verdict|answer|conclusion)|verdict|conclusion|answer|after\sall|upon\s(?:closer|further|reflection)"
-    r"|i\schange\smy|i\s(?:have\s|now\s|therefore\s|thus\s)?(?:changed?|conclude|settle|revise|retract|withdraw|correct)|let\sme\scorrect"
-    r"|aber|doch|jedoch|sondern|daher|also|fazit|insgesamt|pero|sino|sin\sembargo|en\sconclusión|por\s(?:lo\s)?tanto|mais|cependant|donc|pourtant|en\sconclusion"
-    r"|ma|tuttavia|quindi|in\sconclusione|mas|porém|portanto|em\sconclusão|но|однако|поэтому|итак|в\sитоге|لكن|ولكن|لذلك|بل)\b"
-    r"|\W{0,5}(?:但|然而|因此|所以|不过|总之|综上|最终|结论|しかし|でも|したがって|結論|よって|하지만|그러나|따라서|결론)",
     re.IGNORECASE,
 )
 _WOULD_SAY: Final = re.compile(
@@ -68,7 +37,12 @@ _WOULD_SAY: Final = re.compile(
     re.IGNORECASE,
 )
 _YES_NO: Final = re.compile(
-    r"\W{0,5}(?:(?P<no>no|nope|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
+    r"\W{0,5}(?:(?P<no>(?:(?:no|absolutely|certainly|definitely|clearly|of\scourse)\W{1,3})?(?:no|nope|not)|i\sdon['\u2019]t\sthink\sso|not\s(?:in\smy\s\w{1,10}|really|at\sall|a\schance)|far\sfrom\sit|by\sno\smeans|never|hardly"
+    r"|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:absolutely|certainly|definitely|of\scourse|yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
+    re.IGNORECASE,
+)
+_NOT_SO: Final = re.compile(
+    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}",
     re.IGNORECASE,
 )
 _TRUTH: Final = re.compile(
@@ -85,24 +59,24 @@ _OR: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_PARTS: Final = re.compile(
-    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
+    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|half|third|(?:most|much|beginning|start|end|middle|rest)\sof|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
     re.IGNORECASE,
 )
 _SUBJECT: Final = re.compile(
     r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
-    r"|conclusion|judge?ment|classification|label|result|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
+    r"|conclusion|judge?ment|classification|label|result|my|que\s(?:sea|es|soit|est|sia|è|seja|é)|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
     r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
     re.IGNORECASE,
 )
 _LITTLE: Final = re.compile(
-    r"(?:\W{0,5}\b(?:and|so|but|yet|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
+    r"(?:\W{0,5}\b(?:and|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
     r"|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
     r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
-    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
+    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
     re.IGNORECASE,
 )
 _FOLLOWS: Final = re.compile(
-    r"\W{0,5}(?:$|(?P<clip>\b(?:video|clip|footage|recording|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
+    r"\W{0,5}(?:$|(?P<clip>\b(?:videos?|clips?|footage|recordings?|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
     r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
     r"|beyond|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
     r"|[^\w\s]",
@@ -115,6 +89,20 @@ _THAT: Final = re.compile(
     re.IGNORECASE,
 )
 _TOO: Final = re.compile(r"\btoo\s\w{1,15}\sto\sbe\W{0,3}$", re.IGNORECASE)
+_CALLING: Final = re.compile(
+    r"\W{0,5}(?:(?:to\s(?:call|label|brand|declare|describe)|calling|labell?ing|branding|declaring|describing)\b)",
+    re.IGNORECASE,
+)
+_TO_CALL: Final = re.compile(
+    r"(?P<ready>\b(?:have|has|had|want|going|need|forced|inclined|leans?|leaning|tend|prepared|ready|happy|confident|comfortable|safe|fair|right|correct|reasonable|enough|me|us|compelled|like|able|tempted)\s)?"
+    r"to\s(?:call|label|brand|mark|declare|describe)\b",
+    re.IGNORECASE,
+)
+_NOT_ENOUGH: Final = re.compile(
+    r"(?:n['\u2019]t|\b(?:not|no|without|lacks?|never))\s(?:\w{1,12}\s){0,3}?(?:enough|sufficient|conclusive|definitive)\b",
+    re.IGNORECASE,
+)
+_CONCEDES_BEHIND: Final = re.compile(r"(?:が|けど|けれど|けれども|のに|지만|는데)\s{0,3}$")
 _WHICH: Final = re.compile(r"\W{0,5}(?:which|that|who|was)\s", re.IGNORECASE)
 _SHARE: Final = re.compile(r"(?<![\d.])(?:[0-4]?[0-9])(?:\.[0-9]{1,3})?\s?(?:%|percent\b)")
 _UNSURE_GLYPHS: Final = re.compile(r"[没沒无未][^,]{0,60}?(?:说明|表明|证明|显示|意味)")
@@ -127,16 +115,6 @@ _REACH: Final = 200
 """How far before a word of its clause a denial or a doubt may stand: longer is no clause."""
 _SHORT_GAP: Final = 2
 """Words that may stand between a noun's denial and the claim: `no obviously fake clip`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A piece of a sentence that says one thing."""
-
-    text: str
-    asks: bool
-    opens: Literal["sentence", "turn", "clause"]
-    """What separates it from the clause before: only the last lets a denial through."""
 
 
 def read_claim(text: str) -> Label | Unparsed:
@@ -153,8 +131,11 @@ def read_claim(text: str) -> Label | Unparsed:
         telling = [word for word in found if _speaks_of_the_clip(word)]
         spoken |= bool(telling)
         reply = _YES_NO.match(clause.text) if asked is not None else None
+        label: Label | None
         if reply and asked is not None:
-            label: Label | None = _other(asked) if reply["no"] else asked
+            label = _other(asked) if reply["no"] else asked
+        elif chosen is not None and _NOT_SO.fullmatch(clause.text):
+            label, turned = _other(chosen), True
         else:
             open_ended = (
                 clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
@@ -207,38 +188,6 @@ def _plain(text: str) -> str:
     return words.ANYTHING_BUT.sub(" not ", affirmed)
 
 
-def clauses(text: str) -> Iterator[Clause]:
-    """The clauses of `text`, in order; blank ones are left out."""
-    start = 0
-    opens: Literal["sentence", "turn", "clause"] = "sentence"
-    for end in _CLAUSE_ENDS.finditer(text):
-        if is_said := bool(text[start : end.start()].strip()):
-            yield Clause(text[start : end.start()], asks=end["asks"] is not None, opens=opens)
-            opens = "clause"
-        if end["asks"] or end["stops"]:
-            opens = "sentence"
-        elif end["turns"] is not None or (end["ands"] and is_said):
-            opens = "turn" if opens == "clause" else opens
-        start = end.end()
-    if text[start:].strip():
-        yield Clause(text[start:], asks=False, opens=opens)
-
-
-def turns(clause: str) -> bool:
-    """Whether the text turns against what it said, or concludes, with this clause."""
-    return _TURNS.match(clause) is not None
-
-
-def supposes(clause: str) -> bool:
-    """Whether the clause makes what follows in its sentence a supposition."""
-    return _SUPPOSES.match(clause) is not None
-
-
-def is_first_thought(clause: str) -> bool:
-    """Whether the clause tells what was thought before it was looked at closely."""
-    return any(form.search(clause) for form in (words.FIRST_THOUGHT, words.FIRST_GLYPHS))
-
-
 def names_generated(name: str) -> bool:
     """Whether a field's name is a word for generated clips, such as `fake_video`."""
     word = _WORD.search(name.replace("_", " "))
@@ -262,7 +211,7 @@ def _claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
 def _label_of(word: re.Match[str], earlier: str) -> Label | None:
     before, after = _before(word), word.string[word.end() : word.end() + _REACH]
     named = _named(word)
-    if _is_reported(before) or _OF_A_SAYING.match(after):
+    if _is_reported(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
         refutations = (words.UNTRUE.search(after), _LOW.search(after))
         refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
         return _other(named) if refuted else None
@@ -270,7 +219,13 @@ def _label_of(word: re.Match[str], earlier: str) -> Label | None:
     if in_part or _is_doubted(word.string, before, after):
         return None
     if words.INSTEAD.search(before):
-        return _other(named)
+        return named if "less" in before else _other(named)
+    if (
+        (call := _TO_CALL.search(before))
+        and not call["ready"]
+        and _is_denied(before, earlier) is False
+    ):
+        return None
     denied = _is_denied_behind(after) if _turns_behind(word.string) else _is_denied(before, earlier)
     if denied is None:
         return None
@@ -283,7 +238,7 @@ def _is_reported(before: str) -> bool:
 
 
 def _is_doubted(clause: str, before: str, after: str) -> bool:
-    if is_first_thought(clause):
+    if is_first_thought(clause) or _NOT_ENOUGH.search(before) or _CONCEDES_BEHIND.search(clause):
         return True
     if words.DOUBTING_GLYPHS.search(before) or words.DOUBTING_AFTER.search(after):
         return True

@@ -65,7 +65,7 @@ _ANY_NAME: Final = "|".join(
 )  # fmt: skip
 _HEAD: Final = re.compile(
     rf"(?:^|(?<=\n)|(?<=[.!?;。]\s)|(?<=。))(?P<marks>[#>*_\-\u2022\s\"'`\d.)\[(【]{{0,12}})(?P<qualified>(?:{_QUALIFIED}[\s_-]?){{0,3}})"
-    rf"(?P<name>{_ANY_NAME})(?P<closing>[\s*_\"'`)\]】]{{0,8}})"
+    rf"(?P<name>{_ANY_NAME})(?P<ending>\s(?:final|finale|global|geral|total|globale|complessiv[oa]|générale?))?(?P<closing>[\s*_\"'`)\]】]{{0,8}})"
     r"(?P<sign>[:=]|(?<=\s)[-\u2013\u2014](?=\s)|是|为|は|\n|$)[\s*_\"'`>]{0,8}",
     re.IGNORECASE,
 )
@@ -208,7 +208,7 @@ def _of_lines(text: str) -> Iterator[Field]:
         value = text[head.end() : end].strip()
         if kind != "reason":
             value = value.partition("\n")[0]
-        yield Field(f"{head['qualified']}{head['name']}", kind, _bare(value))
+        yield Field(f"{head['qualified']}{head['name']}{head['ending'] or ''}", kind, _bare(value))
 
 
 def _is_head(head: re.Match[str]) -> bool:

@@ -59,9 +59,9 @@ GENERATED_PHRASE: Final = (
 ).replace(" ", r"\s")
 REAL_GLYPHS: Final = (
     r"真实|真實|真的(?![是很太不像])|真品|实拍|實拍|实际拍摄|真人拍摄|(?<=[为為是])真(?![实實的])|本物|実写|実際(?=に撮影|の映像|の動画)"
-    r"|진짜|진본|실사|실제(?=\s?(?:로\s?)?(?:촬영|영상|녹화|찍|동영상|장면)|입니다|이다)"
+    r"|진짜|진본|실사|실제(?=\s?(?:로\s?)?(?:촬영|영상|녹화|찍|동영상|장면)|가\s?아|입니다|이다)"
 )
-GENERATED_GLYPHS: Final = r"假(?![设設如若定使期装裝日])|伪造|偽|虚(?=假)|造(?=假)|合成|(?:由)?(?:人工智能|AI)?生成|人造|フェイク|作り物|捏造|가짜|위조|합성|생성|조작"
+GENERATED_GLYPHS: Final = r"假(?![设設如若定使期装裝日])|伪造|偽|虚(?=假)|造(?=假)|合成|(?:由)?(?:人工智能|AI)?生成|AI(?:로|가|が|に|で)?\s?(?:만든|만들|제작|作|制作|製)|人造|フェイク|作り物|捏造|가짜|위조|합성|생성|조작"
 
 AFFIRMS: Final = any_of(
     r"(?:i |there )?(?:have|is|has|leaves?|can be|with|it has) no (?:doubt|question|hesitation)(?: at all)?"
@@ -71,7 +71,8 @@ AFFIRMS: Final = any_of(
     r"(?:do not|don['\u2019]t) doubt(?: for (?:a|one) \w{1,10})?|(?:can(?:not|['\u2019]t)) (?:help but|but|deny)",
     r"not (?:only|just|merely|simply|to mention)|nothing (?:but|less than|short of|other than|more than)|none other than",
     r"if not|whether or not|why not|not least|almost (?:certainly|surely)|fast sicher|quasi (?:certainement|sicuramente)|casi seguro|quase certamente"
-    r"|почти наверняка|make no mistake",
+    r"|почти наверняка|make no mistake|little doubt|(?:could|can)(?: not|n['\u2019]t|not) be (?:any )?(?:more|clearer)|(?:can(?:not|['\u2019]t| not)) be (?:denied|disputed)"
+    r"|(?:(?:would|do|does|did|will)(?:n['\u2019]t| not)|never) hesitate to|no (?:alternative|choice) (?:to|but to)|no other (?:conclusion|option|explanation|choice|verdict)(?: (?:than|but)(?: that)?)?",
     r"(?:no hay|no cabe|sin) (?:lugar a )?(?:ninguna )?dudas?(?: alguna| de)?|no dudo|no obstante|sin embargo|no s[oó]lo|no solamente",
     r"(?:es gibt |ich habe )?(?:kein(?:en|erlei)?|ohne(?: jeden)?) zweifel(?: daran)?|zweifel(?:los|sfrei|sohne)|nicht (?:nur|zuletzt)"
     r"|(?:besteht|steht) (?:kein zweifel|außer frage)",
@@ -89,14 +90,15 @@ AFFIRMING_GLYPHS: Final = re.compile(
 """Taken out before anything is read: they hold a denial and deny nothing."""
 
 REFUTES: Final = any_of(
-    r"(?:it |that |this )?(?:would|will|might|could|is) (?:also |simply |just )?(?:be )?(?:an? )?(?:wrong|mistake|incorrect|inaccurate|unfair"
-    r"|unreasonable|misleading|error|nonsense|absurd|ridiculous|premature) (?:to|in|that)",
+    r"(?:it |that |this )?(?:would|will|might|could|is|['\u2019]d) (?:also |simply |just )?(?:be )?(?:an? )?(?:wrong|mistake|incorrect|inaccurate|unfair"
+    r"|unreasonable|unjust|rash|misleading|error|nonsense|absurd|ridiculous|premature) (?:to|in|that)",
     r"(?:be |am |very |quite )*surprised (?:if|to learn that|to hear that)",
     r"(?:i |we )?(?:would|could|can) (?:hardly|scarcely|barely|never)",
     r"(?:hard|difficult|impossible|tough) to (?:believe|accept|imagine|see how)",
     r"(?:can(?:not|['\u2019]t| not)|could(?: not|n['\u2019]t)) (?:possibly |really |ever )?be(?= (?:an? |the |called |considered |described |regarded )"
     rf"|\W{{1,4}}(?:{REAL}|{GENERATED})(?![{LETTER}]))",
-    r"too \w{1,15} to be|вряд ли|едва ли|hardly any(?:one|body|thing)?",
+    r"only (?:an? |the )?\w{1,15} (?:would|could|might|will)(?: ever)?|have to be \w{1,15} to|não pode ser|no puede ser|non può essere|ne peut (?:pas )?être|не может быть"
+    r"|too \w{1,15} to be|вряд ли|едва ли|hardly any(?:one|body|thing)?",
     r"(?:argu\w{1,5}|speaks?|evidence|case|points?|counts?|everything|weighs?) (?:\w{1,12} ){0,2}against",
     r"spricht (?:\w{1,12} ){0,2}(?:gegen|dagegen)|(?:low|slim|small|little|minimal) (?:chance|probability|likelihood)",
 )
@@ -104,7 +106,7 @@ REFUTES: Final = any_of(
 
 DENIES: Final = any_of(
     r"not|never|neither|nor|nobody|no[ -]one|none|nothing|nowhere|cannot|hardly|barely|scarcely|unlikely|implausible"
-    r"|doubtful|doubts?|doubted|far from|little (?:suggests|indicates|points|hints|here|in this|about|speaks)|few (?:would|will|could|people would|viewers would)|fail(?:s|ed)? to|refuse[sd]? to|reject(?:s|ed)?|den(?:y|ies|ied)|dismiss(?:es|ed)?"
+    r"|doubtful|doubts?|doubted|far from|in vain|less likely|impossible (?:that|for|que)|imposible que|impossibile che|impossível que|невозможно|unmöglich|little (?:to (?:suggest|indicate|support)|evidence|reason|sign|suggests|indicates|points|hints|here|in this|about|speaks)|few (?:would|will|could|people would|viewers would)|fail(?:s|ed)? to|refuse[sd]? to|reject(?:s|ed)?|den(?:y|ies|ied)|dismiss(?:es|ed)?"
     r"|rul(?:e|es|ed|ing) out|disprov(?:e|es|ed)|refut(?:e|es|ed)|contradicts?|exclud(?:e|es|ed)"
     r"|no (?:means|way|point|time|circumstances|account|stage|moment|sense|frame|part|place)",
     r"nicht|nie|niemals|niemand|nichts|kaum|keineswegs|keinesfalls|weder|ausgeschlossen|unwahrscheinlich|bezweif\w{1,3}|niet|nooit"
@@ -128,10 +130,10 @@ DENIES_NOUN: Final = any_of(
     r"sin|sans|senza|sem|без|بدون|دون",
 )
 DENYING_GLYPHS: Final = re.compile(
-    r"不(?=是|像|认为|認為|觉得|覺得|相信|太|可能|属于|屬於|会|會|应|應|算|能|真|假|存在|具|构成|支持|表明|显示|说明|足以|该|代表|意味)"
-    r"|(?:没|沒)有?(?=任何|什么|迹象|跡象|证据|證據|理由|依据|根据|发现|看到|看出|显示|表明|说明|被|经过|AI|人工|生成|伪造|合成|造假|假|真|让|使|令|觉得|感觉|可疑|哪)"
-    r"|无(?=任何|迹象|证据|理由|AI|人工|生成|伪造|合成|造假)|(?:并|绝|而|是|乃)非|非(?=真|假|实|AI|人工|生成|合成|由)"
-    r"|未(?=发现|见|看到|发觉|检测|經|经|被)|否认|排除"
+    r"不(?=是|像|认为|認為|觉得|覺得|相信|太|可能|属于|屬於|会|會|应|應|算|能|真|假|存在|具|构成|支持|表明|显示|说明|足以|该|代表|意味|$)|(?<=[看找觉察见])不(?=出|到|见)"
+    r"|(?:没|沒)有?(?=任何|什么|迹象|跡象|证据|證據|理由|依据|根据|发现|看到|看出|显示|表明|说明|被|经过|AI|人工|生成|伪造|合成|造假|假|真|让|使|令|觉得|感觉|可疑|哪|$)"
+    r"|无(?=任何|迹象|证据|理由|AI|人工|生成|伪造|合成|造假|$)|(?:并|绝|而|是|乃)非|非(?=真|假|实|AI|人工|生成|合成|由|$)"
+    r"|未(?=发现|见|看到|发觉|检测|經|经|被|$)|否认|排除"
 )
 DENYING_AFTER: Final = re.compile(
     r"(?:ない|ません|なかった|なく|なし|아니|아닙|않|없|어렵|어려|못|değil|नहीं|it\sis\snot)",
@@ -182,9 +184,9 @@ DOUBTS: Final = any_of(
     r"(?:do not|don['\u2019]t|does not|doesn['\u2019]t) (?:know|prove|necessarily|mean)|not prove",
     r"(?:can(?:not|['\u2019]t| not)|could(?: not|n['\u2019]t)|unable to|not able to|impossible to|hard to|difficult to) (?:\w{1,20} ){0,2}"
     r"(?:say|tell|determine|decide|judge|know|verify|confirm|assess|conclude|help|assist|rule|be (?:sure|certain|confident|determined|told|said|ruled))",
-    r"ob|vielleicht|möglicherweise|eventuell|könnten?|unklar|unsicher|nicht sicher|scheinbar|angeblich|fast|als ob",
+    r"ob|vielleicht|möglicherweise|eventuell|könnten?|unklar|unsicher|nicht sicher|scheinbar|angeblich|fast|als ob|zwar",
     r"si|quizás?|tal vez|podría|posiblemente|puede que|acaso|no (?:está claro|estoy segur[oa]|se puede|puedo (?:saber|decir|determinar))|casi|dudoso",
-    r"peut-être|pourrait|se peut|possiblement|pas (?:sûre?|certaine?)|presque|semblant",
+    r"peut-être|certes|pourrait|se peut|possiblement|pas (?:sûre?|certaine?)|presque|semblant",
     r"se|forse|potrebbe|magari|non (?:sono sicur[oa]|è chiaro|posso (?:dire|stabilire|determinare))|quasi",
     r"talvez|poderia|pode ser|possivelmente|não (?:sei|tenho certeza|é possível|posso (?:dizer|determinar|afirmar))|quase",
     r"возможно|может быть|может|ли|не (?:могу (?:сказать|определить|судить)|уверен\w?|ясно|знаю)|почти|якобы|если|неясно",
@@ -213,7 +215,7 @@ REPORTS: Final = any_of(
 )
 """What somebody says, or what is written in the picture, is not what the text says, unless it goes on to deny it."""
 UNTRUE: Final = any_of(
-    r"wrong|untrue|unfounded|baseless|mistaken|incorrect|unlikely|untenable|falls? apart|collapses|nonsense|misplaced|unwarranted|fails|overstated|false"
+    r"wrong|untrue|unfounded|baseless|mistaken|incorrect|unlikely|untenable|falls? apart|collapses|nonsense|misplaced|unwarranted|fails|overstated|false|stretch|mistake|error|absurd|naive|premature|ridiculous|unfair|generous|optimistic|unjustified|misleading"
 )
 INSTEAD: Final = re.compile(
     r"(?:rather\sthan|instead\sof|as\sopposed\sto|than|unlike|anstatt|statt|plutôt\sque|au\slieu\sd['\u2019e]|en\s(?:lugar|vez)\sde|em\svez\sde|piuttosto\sche"

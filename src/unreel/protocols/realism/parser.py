@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import clauses, is_first_thought, turns
+from unreel.protocols.clauses import clauses, is_first_thought, turns
 from unreel.protocols.fields import fields, values
 from unreel.protocols.numerals import spell_in_digits
 from unreel.protocols.protocol import Mode, Reading
@@ -204,7 +204,7 @@ def _in_prose(text: str) -> int | Unparsed:
     """The score that a clause gives; of several the last, where the text turns to it."""
     chosen: int | None = None
     divided = False
-    for clause in clauses(_SCALE.sub(" ", spell_in_digits(text))):
+    for clause in clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):
         given = _given(clause.text)
         if given is None or clause.asks:
             continue
