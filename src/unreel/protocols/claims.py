@@ -220,16 +220,16 @@ def _label_of(word: re.Match[str], earlier: str) -> Label | None:
         return None
     if words.INSTEAD.search(before):
         return named if "less" in before else _other(named)
-    if (
-        (call := _TO_CALL.search(before))
-        and not call["ready"]
-        and _is_denied(before, earlier) is False
-    ):
-        return None
     denied = _is_denied_behind(after) if _turns_behind(word.string) else _is_denied(before, earlier)
-    if denied is None:
+    if denied is None or (not denied and _is_only_named(before)):
         return None
     return _other(named) if denied else named
+
+
+def _is_only_named(before: str) -> bool:
+    """Whether `to call it` stands there without anything that makes the writer call it so."""
+    call = _TO_CALL.search(before)
+    return call is not None and not call["ready"]
 
 
 def _is_reported(before: str) -> bool:
