@@ -258,8 +258,9 @@ CLAIM = re.compile(r"real|fake|generated|genuine|authentic|synthetic|artificial|
 
 
 def plain(text: str) -> str:
-    """What a reader sees: full-width letters and digits are letters and digits."""
-    return unicodedata.normalize("NFKC", text).lower()
+    """What a reader sees: full-width letters are letters, and digits of any script are digits."""
+    seen = unicodedata.normalize("NFKC", text).lower()
+    return "".join(str(unicodedata.decimal(sign, sign)) for sign in seen)
 
 
 PARTS = {

@@ -15,7 +15,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import words
 from unreel.protocols.clauses import clauses, is_first_thought, supposes, turns
-from unreel.protocols.fields import Field, fields, values
+from unreel.protocols.fields import Field, fields, first_object, values
 from unreel.protocols.text import unparsed, unwrapped
 
 _WORD: Final = re.compile(
@@ -69,7 +69,7 @@ _SUBJECT: Final = re.compile(
     re.IGNORECASE,
 )
 _LITTLE: Final = re.compile(
-    r"(?:\W{0,5}\b(?:and|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
+    r"(?:\W{0,5}\b(?:and|nicht|kein\w{0,2}|pas|non|não|не|niet|ne|no|sure|certain|[0-9]{1,3}(?=\s?%)|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
     r"|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
     r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
     r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
@@ -161,6 +161,9 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     found = fields(plain)
     said = values(found, "label")
     readings = [*map(read, said), *_yes_and_no(found)]
+    if not readings and first_object(plain):
+        told = read_claim("\n".join(field.value for field in found))
+        return told if isinstance(told, Label) else unparsed(UnparsedReason.AMBIGUOUS, text)
     labels = {reading for reading in readings if isinstance(reading, Label)}
     if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
         corrected = read_claim(plain[correction.start() :])

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal
 
 Kind = Literal["label", "score", "place", "time", "reason", "real"]
@@ -28,7 +29,7 @@ _NAMES: Final[Mapping[Kind, str]] = {
         "|координаты|область|坐标|位置|区域|座標|領域|좌표|위치|영역|الإحداثيات"
     ),
     "time": (
-        "start|start time|starttime|start s|start seconds|starting time|onset|onset time|onset s|onset seconds|time s|starts at|begins at|time|timestamp|when|begin|first visible|startzeit|beginn|zeit|zeitpunkt|inicio|tiempo"
+        "start|start time|starttime|start s|start seconds|starting time|onset|first appears|first appears at|first seen|first seen at|appears at|starting at|onset time|onset s|onset seconds|time s|starts at|begins at|time|timestamp|when|begin|first visible|startzeit|beginn|zeit|zeitpunkt|inicio|tiempo"
         "|tiempo de inicio|hora de inicio|début|temps|inizio|tempo|início|tempo de início|начало|время|время начала|开始时间|起始时间|时间|開始時間|開始時刻|時間|시작 시간|시작|시간|وقت البدء|البداية"
     ),
     "reason": (
@@ -57,7 +58,7 @@ _LAST: Final = re.compile(
     re.IGNORECASE,
 )
 _QUALIFIED: Final = (
-    r"(?:my|the|final|overall|total|corrected|revised|updated|initial|first|preliminary|tentative|realism|realness|quality|video|mein[e]?|finale[srn]?|endgültige[srn]?"
+    r"(?:my|the|final|overall|total|corrected|revised|updated|initial|first|preliminary|tentative|realism|realness|quality|video|unnatural|affected|suspicious|anomalous|mein[e]?|finale[srn]?|endgültige[srn]?"
     r"|gesamt|mi|final|global|general|ma|mon|finale|globale|la|le|el|il|mia|minha|a|o|общая|итоговая|итоговый|моя|мой|最终|最終|综合|総合|整体|总体|最终的|我的|최종|종합|전체|النهائية|النهائي)"
 )
 _ANY_NAME: Final = "|".join(
@@ -77,7 +78,8 @@ _TAG: Final = re.compile(rf"<(?P<closes>/?)(?P<name>{_ANY_NAME})>", re.IGNORECAS
 _PAIR: Final = re.compile(
     r"[\"'](?P<name>\w{1,40})[\"']\s{0,3}:\s{0,3}(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|\[[^\]]{0,200}\]|[^,{}\n\"']{1,200})"
 )
-_FENCED: Final = re.compile(r"```(?:\w{1,10})?(?P<inside>[^`]{1,20000})```")
+_OPENS_JSON: Final = re.compile(r"^\s{0,8}[{\[]", re.MULTILINE)
+_MOST_TRIES: Final = 3
 _RULE: Final = re.compile(r"[\s|:+-]+")
 _LONGEST: Final = 20_000
 """A longer text is prose at its ends, no form with fields."""
@@ -130,17 +132,16 @@ def values(found: Sequence[Field], *kinds: Kind) -> list[str]:
 def first_object(text: str) -> Mapping[str, Any]:
     """The first JSON object of a text that is JSON or holds a block of it; empty where there is none."""
     bare = text.strip()
-    fenced = _FENCED.search(bare)
-    for source in (fenced["inside"].strip() if fenced else "", bare):
-        if not source.startswith(("{", "[")):
-            continue
+    for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
+        source = bare[opening.end() - 1 :]
         try:
             value, _ = json.JSONDecoder().raw_decode(source)
         except (ValueError, RecursionError):
             value = {pair["name"]: _bare(pair["value"]) for pair in _PAIR.finditer(source)}
+            value = value if source.startswith("{") else {}
         while isinstance(value, list) and value:
             value = value[0]
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             return value
     return {}
 

@@ -1,7 +1,6 @@
 """Pieces of an answer's text, found in one pass: no text takes more than linear time."""
 
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -96,7 +95,7 @@ def unwrapped(text: str) -> str:
 @cache
 def _digits() -> dict[int, str | None]:
     """Digits of every script as ASCII, and the vowel signs of Arabic, which are written or not, as nothing."""
-    codes = (code for code in range(0x660, sys.maxunicode + 1) if chr(code).isdecimal())
+    codes = (code for code in range(0x660, 0x1FC00) if chr(code).isdecimal())
     signs = dict.fromkeys((0x640, 0x200B, 0x2060, *range(0x64B, 0x653)), None)
     return {code: str(unicodedata.decimal(chr(code))) for code in codes} | signs
 

@@ -24,7 +24,7 @@ _PLACEHOLDER: Final = "answer here"
 _DIGITS: Final = {"1": Label.REAL, "0": Label.GENERATED}
 # "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": a digit that no other one contests.
 _DIGIT: Final = re.compile(
-    r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?::|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
+    r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?:is\s?:|:|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
     r"(?![\w%/]|[.,:-]\d)",
     re.IGNORECASE | re.ASCII,
 )

@@ -117,7 +117,7 @@ def _in_fields(body: str, part: Part, _mode: Mode) -> list[str]:
     return [
         f"{field.name}: {field.value}" if field.name == _Y_FIRST else field.value
         for field in fields(unwrapped(body))
-        if field.kind == part and field.value
+        if field.kind == part and field.value and (part != "reason" or field.value in body)
     ]
 
 
