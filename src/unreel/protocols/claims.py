@@ -6,6 +6,8 @@ claim goes before an earlier one only where the text turns against itself in bet
 "hence"). What is left must agree. The words are in `words.py`.
 """
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -42,7 +44,8 @@ _YES_NO: Final = re.compile(
     re.IGNORECASE,
 )
 _NOT_SO: Final = re.compile(
-    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}",
+    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}"
+    r"|\W{0,5}(?:aber\snicht|pero\sno(?:\slo\ses)?|mais\sne\sl['\u2019]est\spas|ma\snon\slo\sè|mas\snão\sé|но\s(?:это\s)?не(?:\sтак)?)\W{0,5}",
     re.IGNORECASE,
 )
 _TRUTH: Final = re.compile(
@@ -63,14 +66,14 @@ _OF_PARTS: Final = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT: Final = re.compile(
-    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
+    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|none\sof\s(?:this|it)|nothing|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
     r"|conclusion|judge?ment|classification|label|result|my|que\s(?:sea|es|soit|est|sia|è|seja|é)|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
     r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
     re.IGNORECASE,
 )
 _LITTLE: Final = re.compile(
     r"(?:\W{0,5}\b(?:and|nicht|kein\w{0,2}|pas|non|não|не|niet|ne|no|sure|certain|[0-9]{1,3}(?=\s?%)|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
-    r"|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
+    r"|total|pure|complete|simply|just|plain|mit\ssicherheit|höchstwahrscheinlich|definitiv|vermutlich|wohl|offensichtlich|sicher|ganz|definitivamente|seguramente|certainement|sûrement|sicuramente|certamente|probabilmente|provavelmente|точно|похоже|видимо|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
     r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
     r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
     re.IGNORECASE,
@@ -78,7 +81,7 @@ _LITTLE: Final = re.compile(
 _FOLLOWS: Final = re.compile(
     r"\W{0,5}(?:$|(?P<clip>\b(?:videos?|clips?|footage|recordings?|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
     r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
-    r"|beyond|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
+    r"|beyond|deal|aus|aussehen|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
     r"|[^\w\s]",
     re.IGNORECASE,
 )
@@ -88,6 +91,12 @@ _THAT: Final = re.compile(
     r"|to\s(?:\w{1,12}\s)?(?:call|say|believe|think|label|conclude|suspect|suggest|assume|consider))(?:\b|(?<=['\u2019]))",
     re.IGNORECASE,
 )
+_ARTICLE: Final = re.compile(r"\W{0,5}(?:(?:an?|any|most|many)\s)?\W{0,3}", re.IGNORECASE)
+_ANY_SUCH: Final = re.compile(
+    r"\s(?:would|usually|typically|often|tends?|normally|rarely|always|does|do|don['\u2019]t|should|can|shows?|has|have)\b",
+    re.IGNORECASE,
+)
+"""`A fake video usually shows` speaks of all of them, not of this one."""
 _TOO: Final = re.compile(r"\btoo\s\w{1,15}\sto\sbe\W{0,3}$", re.IGNORECASE)
 _CALLING: Final = re.compile(
     r"\W{0,5}(?:(?:to\s(?:call|label|brand|declare|describe)|calling|labell?ing|branding|declaring|describing)\b)",
@@ -103,7 +112,7 @@ _NOT_ENOUGH: Final = re.compile(
     re.IGNORECASE,
 )
 _CONCEDES_BEHIND: Final = re.compile(r"(?:が|けど|けれど|けれども|のに|지만|는데)\s{0,3}$")
-_WHICH: Final = re.compile(r"\W{0,5}(?:which|that|who|was)\s", re.IGNORECASE)
+_WHICH: Final = re.compile(r"\W{0,5}(?:which|that|who)\s", re.IGNORECASE)
 _SHARE: Final = re.compile(r"(?<![\d.])(?:[0-4]?[0-9])(?:\.[0-9]{1,3})?\s?(?:%|percent\b)")
 _UNSURE_GLYPHS: Final = re.compile(r"[没沒无未][^,]{0,60}?(?:说明|表明|证明|显示|意味)")
 _OF_A_SAYING: Final = re.compile(r"的?(?:说法|观点|猜测|可能性|嫌疑)")
@@ -272,7 +281,9 @@ def _is_denied(before: str, earlier: str) -> bool | None:
     if together == {"no"} and not words.ROMANCE.search(rest):
         together = set()
     if not together:
-        nouns = [_noun_denies(rest[noun.end() :]) for noun in words.DENIES_NOUN.finditer(rest)]
+        nouns = [
+            _noun_denies(noun[0], rest[noun.end() :]) for noun in words.DENIES_NOUN.finditer(rest)
+        ]
     n_glyphs = len(words.DENYING_GLYPHS.findall(rest))
     total = n_refuting + n_short + n_verbs + bool(together) + any(nouns) + n_glyphs
     if total > 1 or (total == 0 and (None in nouns or _UNSURE_GLYPHS.search(rest))):
@@ -280,8 +291,11 @@ def _is_denied(before: str, earlier: str) -> bool | None:
     return total == 1 or _is_carried_on(before, earlier)
 
 
-def _noun_denies(gap: str) -> bool | None:
+def _noun_denies(noun: str, gap: str) -> bool | None:
     """Whether `no`, `without` and the like reach over `gap` to the claim, not only to a noun of their own."""
+    verb = words.SUGGESTS.search(gap)
+    if verb and noun.lower().endswith(" of") and not words.EVIDENCE.search(gap, 0, verb.start()):
+        return False
     subject = _SUBJECT.search(gap)
     if subject is None:
         words_between = gap.split()
@@ -294,8 +308,8 @@ def _noun_denies(gap: str) -> bool | None:
     return None if words.SUGGESTS.search(way) else False
 
 
-def _is_carried_on(before: str, earlier: str) -> bool:
-    """Whether a denial in an earlier clause of the sentence reaches this one."""
+def _is_carried_on(before: str, earlier: str) -> bool | None:
+    """Whether a denial in an earlier clause of the sentence reaches this one; `None` where it is `which` that follows."""
     denials = (
         words.DENIES,
         words.DENIES_SHORT,
@@ -312,7 +326,9 @@ def _is_carried_on(before: str, earlier: str) -> bool:
         before, start.end() if start else len(before) - len(before.lstrip())
     )
     subject = words.NEGATIVE_SUBJECT.search(earlier)
-    return verb is not None and subject is not None
+    if verb is None or subject is None:
+        return False
+    return None if start else True
 
 
 def _named(word: re.Match[str]) -> Label:
@@ -328,9 +344,9 @@ def _speaks_of_the_clip(word: re.Match[str]) -> bool:
     if after is None and not is_phrase and not _CAPITAL.fullmatch(word[0]):
         return False
     if after is not None and after["clip"]:
-        return True
+        return not (_ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_before(word)))
     before = _before(word)
-    if _TOO.search(before):
+    if _TOO.search(before) or words.EVIDENCE.search(before):
         return True
     return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
 

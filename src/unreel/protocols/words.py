@@ -40,7 +40,7 @@ REAL: Final = (
     "|(?:ال|وال|و|ب)?(?:حقيقي|أصلي|اصلي|واقعي)\\w{0,3}"
 ).replace(" ", r"\s")
 GENERATED: Final = (
-    r"fakes?|faked|deepfakes?|synthetic|synthesi[sz]ed|artificial|generated|fabricated|forged|forgery|fabrication|bogus|phony"
+    r"fakes?|faked|deepfakes?|(?:ai|computer)[\s-]generation|synthetic|synthesi[sz]ed|artificial|generated|fabricated|forged|forgery|fabrication|bogus|phony"
     r"|(?:ai|computer|machine|ki|ia)[\s-](?:generated|made|created|produced|rendered|generiert\w{0,2}|erzeugt\w{0,2}|erstellt\w{0,2}"
     r"|synthesi[sz]ed)|(?<!an\s)(?:ai|cgi|ии|ia|ki)(?=\W{0,5}$)"
     r"|gefälscht(?:e[mnrs]?)?|künstlich(?:e[mnrs]?)?(?: (?:erzeugt|generiert|erstellt|hergestellt)\w{0,2})?|generiert(?:e[mnrs]?)?"
@@ -71,7 +71,7 @@ AFFIRMS: Final = any_of(
     r"(?:do not|don['\u2019]t) doubt(?: for (?:a|one) \w{1,10})?|(?:can(?:not|['\u2019]t)) (?:help but|but|deny)",
     r"not (?:only|just|merely|simply|to mention)|nothing (?:but|less than|short of|other than|more than)|none other than",
     r"if not|whether or not|why not|not least|almost (?:certainly|surely)|fast sicher|quasi (?:certainement|sicuramente)|casi seguro|quase certamente"
-    r"|почти наверняка|make no mistake|little doubt|(?:could|can)(?: not|n['\u2019]t|not) be (?:any )?(?:more|clearer)|(?:can(?:not|['\u2019]t| not)) be (?:denied|disputed)"
+    r"|почти наверняка|make no mistake|little doubt|no (?:reason|cause|grounds) to doubt(?: that)?|not in doubt|beyond question|(?:could|can)(?: not|n['\u2019]t|not) be (?:any )?(?:more|clearer)|(?:can(?:not|['\u2019]t| not)) be (?:denied|disputed)"
     r"|(?:(?:would|do|does|did|will)(?:n['\u2019]t| not)|never) hesitate to|no (?:alternative|choice) (?:to|but to)|no other (?:conclusion|option|explanation|choice|verdict)(?: (?:than|but)(?: that)?)?",
     r"(?:no hay|no cabe|sin) (?:lugar a )?(?:ninguna )?dudas?(?: alguna| de)?|no dudo|no obstante|sin embargo|no s[oó]lo|no solamente",
     r"(?:es gibt |ich habe )?(?:kein(?:en|erlei)?|ohne(?: jeden)?) zweifel(?: daran)?|zweifel(?:los|sfrei|sohne)|nicht (?:nur|zuletzt)"
@@ -97,7 +97,7 @@ REFUTES: Final = any_of(
     r"(?:hard|difficult|impossible|tough) to (?:believe|accept|imagine|see how)",
     r"(?:can(?:not|['\u2019]t| not)|could(?: not|n['\u2019]t)) (?:possibly |really |ever )?be(?= (?:an? |the |called |considered |described |regarded )"
     rf"|\W{{1,4}}(?:{REAL}|{GENERATED})(?![{LETTER}]))",
-    r"only (?:an? |the )?\w{1,15} (?:would|could|might|will)(?: ever)?|have to be \w{1,15} to|não pode ser|no puede ser|non può essere|ne peut (?:pas )?être|не может быть"
+    r"(?:do|does|did|would|could)(?:n['\u2019]t| not) pass (?:as|for)|only (?:an? |the )?\w{1,15} (?:would|could|might|will)(?: ever)?|have to be \w{1,15} to|não pode ser|no puede ser|non può essere|ne peut (?:pas )?être|не может быть"
     r"|too \w{1,15} to be|вряд ли|едва ли|hardly any(?:one|body|thing)?",
     r"(?:argu\w{1,5}|speaks?|evidence|case|points?|counts?|everything|weighs?) (?:\w{1,12} ){0,2}against",
     r"spricht (?:\w{1,12} ){0,2}(?:gegen|dagegen)|(?:low|slim|small|little|minimal) (?:chance|probability|likelihood)",
@@ -106,9 +106,9 @@ REFUTES: Final = any_of(
 
 DENIES: Final = any_of(
     r"not|never|neither|nor|nobody|no[ -]one|none|nothing|nowhere|cannot|hardly|barely|scarcely|unlikely|implausible"
-    r"|doubtful|doubts?|doubted|far from|in vain|less likely|impossible (?:that|for|que)|imposible que|impossibile che|impossível que|невозможно|unmöglich|little (?:to (?:suggest|indicate|support)|evidence|reason|sign|suggests|indicates|points|hints|here|in this|about|speaks)|few (?:would|will|could|people would|viewers would)|fail(?:s|ed)? to|refuse[sd]? to|reject(?:s|ed)?|den(?:y|ies|ied)|dismiss(?:es|ed)?"
+    r"|doubtful|doubts?|doubted|far from|in vain|less likely|impossible (?:that|for|que)|imposible que|impossibile che|impossível que|невозможно|unmöglich|little (?:to (?:suggest|indicate|support)|evidence|reason|sign|suggests|indicates|points|hints|here|in this|about|speaks)|few (?:would|will|could|people would|viewers would)|fail(?:s|ed)? (?:to|as)|disput(?:e|es)|disagrees?|contests?|refuse[sd]? to|reject(?:s|ed)?|den(?:y|ies|ied)|dismiss(?:es|ed)?"
     r"|rul(?:e|es|ed|ing) out|disprov(?:e|es|ed)|refut(?:e|es|ed)|contradicts?|exclud(?:e|es|ed)"
-    r"|no (?:means|way|point|time|circumstances|account|stage|moment|sense|frame|part|place)",
+    r"|(?:in|at|on|under|by) no \w{1,15}|no (?:means|way|point|time|circumstances|account|stage|moment|sense|frame|part|place)",
     r"nicht|nie|niemals|niemand|nichts|kaum|keineswegs|keinesfalls|weder|ausgeschlossen|unwahrscheinlich|bezweif\w{1,3}|niet|nooit"
     r"|inte|ikke|ei|není|bukan|tidak|không",
 )
@@ -125,7 +125,7 @@ DENIES_TOGETHER: Final = any_of(
 )
 """Of these several in one clause deny once, as grammar wants it there."""
 DENIES_NOUN: Final = any_of(
-    r"no|without|lacks?|lacking|lack of|absence of|free (?:of|from)|devoid of|zero",
+    r"no|without|lack of|lacks?|lacking|absence of|free (?:of|from)|devoid of|zero",
     r"kein(?:e[mnrs]?)?|keinerlei|ohne|geen|zonder",
     r"sin|sans|senza|sem|без|بدون|دون",
 )
@@ -180,7 +180,7 @@ DOUBTS: Final = any_of(
     r"whether|if|maybe|perhaps|possibly|might|may|could (?:be|also|have|pass)|either|would (?:be|mean|look|seem|have|indicate)"
     r"|unclear|unsure|uncertain|inconclusive|undecided|insufficient|almost|nearly|as if|as though|allegedly|supposedly|seemingly|pretend\w{0,4}"
     r"|purport\w{0,4}|masquerad\w{1,4}|pass(?:es|ed)? (?:for|as|off)|mistaken for|trying to|tries to|attempts? to|claims? to be|so-called",
-    r"not (?:enough|sure|certain|possible|clear|convinced|confident|necessarily|entirely|fully|completely|totally|wholly|quite|100|all|exactly)",
+    r"not (?:\w{1,10} ){0,2}(?:sure|certain|convinced|confident)|not (?:enough|possible|clear|convinced|confident|necessarily|entirely|fully|completely|totally|wholly|quite|100|all|exactly)",
     r"(?:do not|don['\u2019]t|does not|doesn['\u2019]t) (?:know|prove|necessarily|mean)|not prove",
     r"(?:can(?:not|['\u2019]t| not)|could(?: not|n['\u2019]t)|unable to|not able to|impossible to|hard to|difficult to) (?:\w{1,20} ){0,2}"
     r"(?:say|tell|determine|decide|judge|know|verify|confirm|assess|conclude|help|assist|rule|be (?:sure|certain|confident|determined|told|said|ruled))",
@@ -199,7 +199,7 @@ DOUBTING_AFTER: Final = re.compile(
     r"かもしれ|かどうか|可能性|판단할\s?수\s?없|判断(?:でき|がつか|し(?:かね|づら))|분간|일지|인지|수도\s?있|수\s?있|わから|分かり|ように見え|처럼\s?보"
 )
 FIRST_THOUGHT: Final = any_of(
-    r"at first|initially|first (?:impression|glance|sight|guess|thought|instinct|impulse)|(?:i|we) (?:had |first |initially |originally |almost |nearly )*"
+    r"at first|initially|expecting|first (?:impression|glance|sight|guess|thought|instinct|impulse)|(?:i|we) (?:had |first |initially |originally |almost |nearly )*"
     r"(?:thought|assumed|suspected|leaned|expected|guessed|believed|wanted)|was (?:inclined|tempted|going|about) to|naively|superficially|on the surface",
     r"zuerst|zunächst|anfangs|auf den ersten blick|al principio|a primera vista|inicialmente|de entrada|au début|au premier abord|à première vue|d['\u2019]abord"
     r"|all['\u2019]inizio|a prima vista|inizialmente|no início|à primeira vista|a princípio|сначала|на первый взгляд|поначалу|في البداية|للوهلة الأولى",
