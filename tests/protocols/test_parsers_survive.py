@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -212,8 +213,10 @@ def numbers(text: str) -> list[float]:
 
 
 def clocks(text: str) -> set[float]:
-    """Every clock time in `text`, and what is left of it without its first fields."""
-    found = set[float]()
+    """Every clock time in `text`, what is left of it without its first fields, and what units make of a number."""
+    said = numbers(text)
+    found = {n * 60 for n in said} | {n / 1000 for n in said}
+    found |= {minutes * 60 + rest for minutes, rest in pairwise(said)}
     for clock in re.findall(r"[0-9]+(?::[0-9]+)+(?:\.[0-9]+)?", text):
         total = 0.0
         for place, field in enumerate(reversed(clock.split(":"))):

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -37,7 +38,7 @@ _NAMES: Final[Mapping[Kind, str]] = {
         "|comment|comments|erklärung|begründung|explicación|razón|motivo|explication|raison|spiegazione|ragione|explicação|объяснение|причина|обоснование|解释|原因|理由|分析|说明|説明|根拠|설명|이유|근거|التفسير|السبب"
     ),
     "real": (
-        "real video|real clip|the real video|real one|which video is real|which is real|real|choice|selection|selected|pick|chosen|choice of video|winner|echtes video|video real|vidéo réelle"
+        "real video|real clip|the real video|real one|which video is real|which is real|real|choice|selection|selected|selected video|chosen video|correct video|pick|chosen|choice of video|winner|echtes video|video real|vidéo réelle"
         "|elección|choix|scelta|escolha|auswahl|выбор|选择|選択|선택|真实视频|الاختيار"
     ),
 }  # fmt: skip
@@ -105,19 +106,20 @@ class Field:
         return _FIRST.search(self.name) is not None
 
 
-def fields(text: str) -> list[Field]:
+@lru_cache(maxsize=4)
+def fields(text: str) -> tuple[Field, ...]:
     """The fields of `text`, in order; of several JSON objects those of the first."""
     if len(text) > _LONGEST:
-        return []
+        return ()
     if given := first_object(text):
-        return list(_of_object(given))
+        return tuple(_of_object(given))
     rows = table(text)
     lines = "\n".join("" if _is_row(line) else line for line in text.splitlines())
-    return [
+    return (
         *(_of_table(rows) if rows else ()),
         *_of_lines(_TAG.sub(_as_line, lines)),
         *_of_questions(lines),
-    ]
+    )
 
 
 def values(found: Sequence[Field], *kinds: Kind) -> list[str]:

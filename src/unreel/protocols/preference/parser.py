@@ -26,19 +26,23 @@ from unreel.protocols.text import (
 
 _NOT_OF_CLIPS: Final = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
 _FIRST: Final = (
-    r"(?<!at\s)(?:first|former|premi(?:er|ère)|primer[oa]?|primeir[oa]|erste[nrsm]?|prim[oa]|перв\w{2,3}|ال[أا]ول[ىي]?)(?![a-z])"
+    r"(?<!at\s)(?:first|1st|former|premi(?:er|ère)|primer[oa]?|primeir[oa]|erste[nrsm]?|prim[oa]|перв\w{2,3}|ال[أا]ول[ىي]?)(?![a-z])"
     + _NOT_OF_CLIPS
 )
 _SECOND: Final = (
-    r"(?<!\ba\s)(?<!per\s)(?<!one\s)(?<!on\s)(?:second[aeo]?|latter|deuxième|segund[oa]|zweite[nrsm]?|втор\w{2,3}|الثاني\w?)(?![a-z])"
+    r"(?<!\ba\s)(?<!per\s)(?<!one\s)(?<!on\s)(?:second[aeo]?|2nd|latter|deuxième|segund[oa]|zweite[nrsm]?|втор\w{2,3}|الثاني\w?)(?![a-z])"
     + _NOT_OF_CLIPS
 )
-_FIRST_GLYPHS: Final = r"第一[个個段]?|1番目|1つ目|1本目|一つ目|前者|첫\s?번째"
-_SECOND_GLYPHS: Final = r"第二[个個段]?|2番目|2つ目|2本目|二つ目|后者|後者|두\s?번째"
+_FIRST_GLYPHS: Final = r"第一[个個段]?|1番目|1つ目|1本目|一つ目|前者|最初の(?=動画|映像)|첫\s?번째|1번(?=\s?(?:영상|비디오|이|가|은))"
+_SECOND_GLYPHS: Final = (
+    r"第二[个個段]?|2番目|2つ目|2本目|二つ目|后者|後者|두\s?번째|2번(?=\s?(?:영상|비디오|이|가|은))"
+)
 _CLIP: Final = r"(?:clip|vid[eé]o|vídeo|recording|footage|option|number|видео|ролик|(?:ال)?فيديو|视频|視頻|影片|片段|動画|영상|비디오)"
 _POSITIONS: Final = {
     "1": Position.FIRST,
     "first": Position.FIRST,
+    "1st": Position.FIRST,
+    "2nd": Position.SECOND,
     "2": Position.SECOND,
     "second": Position.SECOND,
 }
@@ -46,7 +50,7 @@ _PLAIN: Final = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
 # Such as (1), Answer: 1, Video 1, the first video, or: The first video is real.
 _LOOSE: Final = re.compile(
     r"[#\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
-    r"(?:(?:the\s{1,3})?(?:(?:video|clip|option)\s{0,3}#?)?(?P<said>1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
+    r"(?:(?:the\s{1,3})?(?:(?:video|clip|option)\s{0,3}#?)?(?P<said>1st|2nd|1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
     r"(?:\s{1,3}(?:is|looks|appears|seems)(?:\s{1,3}(?:the|to\s{1,3}be))?\s{1,3}real(?:\s{1,3}(?:video|clip|one))?)?"
     r"[\"'*)\].!\s]{0,5}",
     re.IGNORECASE | re.ASCII,
@@ -65,12 +69,12 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 _PICKS: Final = re.compile(
-    r"(?:\b(?:choose|pick|go(?:ing)?\swith|select|opt\sfor|vote\sfor|bet\son|say|answer(?:\sis)?|choice(?:\sis)?|pick\sis|answer\smust\sbe|wähle|elijo|choisis|scelgo|escolho|выбираю|أختار)"
+    r"(?:\b(?:it(?:\sis|['\u2019]s)|has\sto\sbe|must\sbe|definitely|probably|clearly|likely|certainly|obviously|choose|pick|go(?:ing)?\swith|select|opt\sfor|vote\sfor|bet\son|say|answer(?:\sis)?|choice(?:\sis)?|pick\sis|answer\smust\sbe|wähle|elijo|choisis|scelgo|escolho|выбираю|أختار)"
     r"|我选择?|选择?|答案是|選び?|선택)\W{0,4}(?:it\sis\s|it['\u2019]s\s)?(?:the\s|das\s|die\s|el\s|la\s|le\s|il\s|o\s)?\W{0,3}$",
     re.IGNORECASE,
 )
 _CLOSING: Final = re.compile(
-    r"(?:\b(?:so|therefore|hence|thus|answer|choose|pick|choice|verdict|go\swith)\b|答案|所以|因此)[^.\n\w]{0,5}(?:is\s|it\sis\s|是|为)?[\"'*]{0,3}(?P<said>[12])[\"'*.!。\s]{0,5}$",
+    r"(?:\b(?:so|therefore|hence|thus|answer|choose|pick|choice|verdict|go(?:ing)?\swith|settl(?:e|ing)\son|stick\swith)\b|答案|所以|因此)[^.\n\w]{0,5}(?:is\s|it\sis\s|是|为)?[\"'*]{0,3}(?P<said>[12])[\"'*.!。\s]{0,5}$",
     re.IGNORECASE,
 )
 _MORE_REAL: Final = re.compile(
@@ -85,12 +89,17 @@ _ALIKE: Final = re.compile(
     r"\b(?:both|neither|beide|ambos|ambas|les\sdeux|entramb[ie]|оба)\b|\b(?:too|as\swell|también|auch|aussi|anche|também|тоже)\W{0,3}$|两个都|都是|両方|どちらも|둘\s?다",
     re.IGNORECASE,
 )
+_BESIDE: Final = re.compile(
+    r"\b(?:unlike|compared\s(?:to|with)|than|as\sopposed\sto|rather\sthan|in\scontrast\sto|anders\sals|als|contrairement\sà|a\sdiferencia\sde|чем)\s(?:the\s|das\s|la\s|le\s|el\s|il\s|o\s)?$",
+    re.IGNORECASE,
+)
 _ASIDE: Final = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
 _AND: Final = re.compile(
     r"\W{0,3}(?:and|und|y|et|e|и|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|o|a|il)?\W{0,3}",
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
+_ENDS: Final = re.compile(r"\s{0,3}(?:$|[.,;:!()\u2013\u2014-]|because\b|since\b|as\b)")
 _SENTENCE: Final = re.compile(r"(?:\.(?=[0-9])|[^.!?;。\n])+[.!?;。]?")
 _BREAK: Final = re.compile(
     r"[,()]|\s[-\u2013\u2014]\s|\b(?:but|while|whereas|because|and|aber|während|pero|mais|ma|mas|а|но)\b",
@@ -218,7 +227,7 @@ def _in_prose(body: str) -> Position | Unparsed:
 def _claims(body: str) -> Iterator[Position]:
     last: Position | None = None
     for sentence in _SENTENCE.findall(body):
-        named = list(_NAMED.finditer(sentence))
+        named = [name for name in _NAMED.finditer(sentence) if not _is_compared(name)]
         if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
             yield from _OTHER
         for piece, name in () if supposes(sentence) else _pieces(sentence, named):
@@ -253,6 +262,11 @@ def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re
         start = cut
 
 
+def _is_compared(name: re.Match[str]) -> bool:
+    """Whether the clip is named only to set the other one off."""
+    return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
+
+
 def _position_of(name: re.Match[str], last: Position | None) -> Position | None:
     if name["other"]:
         return _OTHER[last] if last else None
@@ -266,7 +280,6 @@ def _claim(piece: str) -> Label | None:
     claim = read_claim(said)
     if isinstance(claim, Label):
         return claim
-    is_picked = _PICKS.search(before) and not is_first_thought(before) and "?" not in after
-    return (
-        Label.REAL if is_picked and isinstance(read_claim(f"{before} it is real"), Label) else None
-    )
+    is_picked = _PICKS.search(before) and not is_first_thought(before) and _ENDS.match(after)
+    picked = read_claim(f"{before} it is real") if is_picked else None
+    return picked if isinstance(picked, Label) else None

@@ -45,7 +45,7 @@ _SAME: Final = {
 _STARS: Final = re.compile(r"(?P<full>[\u2605\u2b50]\ufe0f?){1,5}\u2606{0,4}")
 _UNIT: Final = r"(?:\s?(?:分|点|點|星|점|stars?|points?|punkten?|puntos?|punti|pontos?|étoiles?|балл\w{0,2}|درجات?|نقاط))"
 _SCALE: Final = re.compile(
-    rf"(?:/|\b(?:out\sof|of|von|de|sur|su|em|из|من)\b)\s{{0,3}}5{_UNIT}?(?!\w|\.[0-9])|满分\s?5\s?分|5\s?点満点(?:中|で)?|5점\s?만점에?"
+    rf"(?:/|\b(?:out\sof|of|von|de|sur|sobre|su|em|из|من)\b)\s{{0,3}}5{_UNIT}?(?!\w|\.[0-9])|满分\s?5\s?分|5\s?点満点(?:中|で)?|5점\s?만점에?"
     r"|\b(?:on|using|auf)\s(?:a|the|your|einer)?\s?(?:scale|skala)\s(?:of|from|von)\s1\s?(?:-|\u2013|to|bis)\s?5|[(\[]?\b1\s?[-\u2013]\s?5\b[)\]]?(?=\s?scale|[)\]])",
     re.IGNORECASE,
 )
@@ -63,7 +63,7 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _GIVES: Final = re.compile(
-    r"(?:\b(?:score[sd]?|rating|rat(?:e[sd]?|ing)|giv(?:e|es|en|ing)|grade[sd]?|mark|award|assign(?:s|ed)?|deserves?|earns?|gets?|merits?|worth|go(?:ing)?\s(?:with|for)|settl(?:e|ing)\s(?:on|for)"
+    r"(?:\b(?:score[sd]?|rating|rat(?:e[sd]?|ing)|giv(?:e|es|en|ing)|grade[sd]?|mark|award|assign(?:s|ed)?|deserves?|earns?|gets?|merits?|worth|go(?:ing)?\s(?:with|for)|settl(?:e|ed|ing)\s(?:on|for)|level|category|class"
     r"|land(?:s|ing)?\s(?:on|at)|opt\sfor|choose|pick|call\sit|makes?\s(?:it|this)|comes?\s(?:to|out\s(?:at|as))|put\s(?:it|this)\sat|stick\swith|so|hence|therefore|thus|answer|verdict|final(?:ly)?"
     r"|it(?:\sis|['\u2019]s)|bewert\w{0,3}|vergebe|gebe|wertung|also|daher|note|nota|puntuación|doy|califico|otorgo|donne|attribue|mets|donc|assegno|quindi|dou|ставлю|оцениваю|оценка)\b"
     r"|评分|得分|打分|打|给|評価|点数|スコア|점수|평점|平分|评为|أعطي|التقييم|الدرجة)",
@@ -86,6 +86,10 @@ _SUPPOSED: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}")
 _SENTENCE_END: Final = re.compile(r"[.!。]\s|[;。\n]|(?:,|\s[-\u2013\u2014])\s(?=not\b)")
+_OF_FIVE: Final = re.compile(
+    r"(?:^|(?<=[.!\n]\s)|(?<=\n))[\s*_\"']{0,5}(?P<digit>[1-5])(?:\.0)?[*_]{0,2}\s?(?:/|out\sof|von|sur|su|из)\s?5(?=\s{0,3}(?:$|[.,:;!\n*\u2013\u2014-]|because|since|due|for|stars|points))",
+    re.IGNORECASE,
+)
 _ASIDE: Final = re.compile(r"\([^()0-9]{0,30}\)")
 # "3 (Normal)." opens an answer; "5 (Excellent) would need" and a legend of several do not.
 _LEADING: Final = re.compile(
@@ -179,6 +183,9 @@ def _untagged(plain: str) -> Iterator[int | Unparsed]:
         if len(line) <= SHORT and _BARE.fullmatch(_without_scores(line)):
             yield _loose_score(line)
     yield _leading(plain[:_READ])
+    scaled = {int(found["digit"]) for found in _OF_FIVE.finditer(plain[-_READ:])}
+    if len(scaled) == 1:
+        yield from scaled
     yield _in_prose(plain[-_READ:])
 
 
@@ -228,6 +235,8 @@ def _given(clause: str) -> int | None:
     if _DENIED.search(_NOT_BUT.sub("", before)) or _SUPPOSED.search(before):
         return None
     tail = clause[scores[0].end() : scores[0].end() + SHORT]
+    if (scores[0]["term"] or "A").islower():
+        return None
     return _value(scores[0]) if _TAIL.fullmatch(tail) and not is_first_thought(clause) else None
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claims import read_claim, read_stated
+from unreel.protocols.fields import first_object
 from unreel.protocols.protocol import Mode, Reading
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (
@@ -76,7 +77,7 @@ def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
         stated = [found["sure"] for found in _STATED.finditer(plain)]
         if pieces := tagged(plain, "confidence", "lenient"):
             yield _confidence(pieces[-1], _LOOSE)
-        elif "confidence" in (given := json_object(body)):
+        elif "confidence" in (given := first_object(plain)):
             yield _confidence(str(given["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
             yield unparsed(UnparsedReason.AMBIGUOUS, plain)

@@ -25,10 +25,10 @@ _MILLI: Final = rf"\s{{0,3}}(?:milliseconds?|millisekunden?|milisegundos?|millis
 _CLOCK: Final = r"(?<![\d:])(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?(?![\d:])"
 _TIME: Final = re.compile(
     rf"(?P<clock>{_CLOCK})"
-    rf"|(?<![A-Za-z0-9_.:])(?P<ms>{NUMBER}){_MILLI}"
-    rf"|(?<![A-Za-z0-9_.:])(?P<minutes>[0-9]{{1,4}})(?:{_MINUTE}|['\u2032])(?:\s{{0,3}}(?:and\s|und\s|et\s|y\s|e\s|и\s)?(?P<rest>{NUMBER})(?:{_SECOND}|(?![\w.]|\s\w)))?"
-    rf"|(?<![A-Za-z0-9_.:])(?P<from>-?{NUMBER})(?:\s{{0,3}}(?:-|\u2013|\u2014|~|\u301c|至|到|から|에서)\s{{0,3}}|\s(?:to|and|until|bis|und|à|et|a|y|e|до|и|إلى|و)\s{{0,2}})(?:{NUMBER}){_SECOND}"
-    rf"|(?<![A-Za-z0-9_.:])(?P<seconds>-?{NUMBER}){_SECOND}"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<ms>{NUMBER}){_MILLI}"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<minutes>[0-9]{{1,4}})(?:{_MINUTE}|['\u2032])(?:\s{{0,3}}(?:and\s|und\s|et\s|y\s|e\s|и\s)?(?P<rest>{NUMBER})(?:{_SECOND}|(?![\w.]|\s\w)))?"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<from>-?{NUMBER})(?:\s{{0,3}}(?:-|\u2013|\u2014|~|\u301c|至|到|から|에서)\s{{0,3}}|\s(?:to|and|until|bis|und|à|et|a|y|e|до|и|إلى|و)\s{{0,2}})(?:{NUMBER}){_SECOND}"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<seconds>-?{NUMBER}){_SECOND}"
 )
 _FRAMES: Final = re.compile(
     rf"\b(?:frames?|bild|cuadro|fotograma|image|quadro|кадр\w?)\s{{0,2}}#?\s?{NUMBER}|第\s?{NUMBER}\s?(?:帧|幀|フレーム)|{NUMBER}\s?(?:프레임|フレーム|帧)"
@@ -54,7 +54,7 @@ _BARE: Final = re.compile(
 )
 _HALVES: Final = (
     (re.compile(r"\bhalf\sa\ssecond|\beine\shalbe\ssekunde|半秒", re.IGNORECASE), "0.5 s"),
-    (re.compile(r"(?<=[0-9])\s(?:and\sa\shalf|ein\s?halb|y\smedio|et\sdemi)\b|(?<=[0-9])\s?\u00bd|(?<=[0-9])1\u20442", re.IGNORECASE), ".5"),
+    (re.compile(r"(?<=[0-9])\s(?:and\sa\shalf|ein\s?halb|y\smedio|et\sdemi)\b", re.IGNORECASE), ".5"),
     (re.compile(r"(?P<n>[0-9])秒半"), r"\g<n>.5秒"),
 )  # fmt: skip
 _DECIMAL_COMMA: Final = re.compile(
