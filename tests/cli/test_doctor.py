@@ -37,3 +37,16 @@ def test_a_store_without_an_address_is_told_with_what_to_do(
     assert done.returncode == 1
     assert "NO   my-store" in done.stdout
     assert "http://host:port" in done.stdout
+
+
+def test_keys_are_told_by_their_names_and_never_shown(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-4f0c9e-never-shown")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    shown, told = run("doctor").stdout, run("doctor", "--json").stdout
+    assert "yes  anthropic: a key in ANTHROPIC_API_KEY" in shown
+    assert "no   openai: a key in OPENAI_API_KEY" in shown
+    assert "sk-4f0c9e" not in shown + told
+    ways = {way["provider"]: way for way in json.loads(told)["providers"]}
+    assert ways["anthropic"]["has_key"]
+    assert ways["ollama"]["address"] == "http://127.0.0.1:11434/v1"
+    assert "compatible" not in ways

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.estimate import Estimate, Unmeasured
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
@@ -48,7 +48,7 @@ def test_an_answer_keeps_its_cost_and_what_was_shown(start, server) -> None:
 
 
 def test_a_server_that_refuses_everything_leaves_no_accuracy(start, server) -> None:
-    server.status = 401
+    server.status = 403
     run = start(model=server.model, deadline_s=20)
     evaluate(run)
     (score,) = score_run(run)
@@ -56,6 +56,16 @@ def test_a_server_that_refuses_everything_leaves_no_accuracy(start, server) -> N
     assert (card.n_questions, card.n_answered) == (8, 0)
     assert sum(card.failures.values()) == 8
     assert isinstance(card["fake-accuracy"], Unmeasured)
+
+
+def test_a_rejected_key_ends_the_run_in_the_servers_words_and_costs_no_row(start, server) -> None:
+    server.status = 401
+    run = start(model=server.model, max_connections=1)
+    with pytest.raises(MachineError, match=r"key is rejected.*status 401.*Run the same command"):
+        evaluate(run)
+    assert len(server.asked) == 1
+    server.status = 200
+    assert evaluate(run).answers.done == 8
 
 
 def test_failures_are_asked_again_only_on_demand(start, server) -> None:

@@ -190,7 +190,8 @@ def test_a_key_travels_in_clear_to_this_machine_only(host: str) -> None:
     assert " in clear as compatible/tiny, without a key" in str(asked)
 
 
-def test_each_server_is_told_once_and_floors_have_none() -> None:
+def test_each_server_is_told_once_and_floors_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     models = ["coin", "openai/gpt-5", "openai/gpt-5", "vllm/tiny", "recorded"]
     found = contacts(models, key_hosts="")
     assert [one.server.host for one in found] == ["api.openai.com", "127.0.0.1"]
@@ -199,9 +200,31 @@ def test_each_server_is_told_once_and_floors_have_none() -> None:
 def test_a_contact_never_holds_the_key() -> None:
     asked = contact("openai/gpt-5", key_hosts="", environment=KEYS)
     assert SECRET not in repr(asked) + str(asked) + repr(pickle.dumps(asked))
-    assert str(contact("openai/gpt-5", key_hosts="", environment={})).endswith(
-        "with OPENAI_API_KEY (which is not set here)"
+    assert str(contact("vllm/tiny", key_hosts="", environment={})).endswith(
+        "with VLLM_API_KEY (which is not set here)"
     )
+
+
+@pytest.mark.parametrize("provider", sorted(PROVIDERS))
+def test_who_answers_nobody_without_a_key_is_not_asked_without_one(provider: str) -> None:
+    known = PROVIDERS[provider]
+    address = "" if known.base_url else "@https://mine.example.org/v1"
+    model, key_hosts = f"{provider}/tiny{address}", "mine.example.org"
+    if not known.needs_key:
+        assert contact(model, key_hosts=key_hosts, environment={}).server
+        return
+    told = rf"{known.key_variable}: not set, and .* answers nobody .*export {known.key_variable}="
+    with pytest.raises(InvalidSettingError, match=told):
+        contact(model, key_hosts=key_hosts, environment={})
+
+
+def test_the_key_of_a_provider_without_an_address_goes_only_to_named_hosts() -> None:
+    model = "azure/tiny@https://mine.openai.azure.com/openai/v1"
+    keys = {"AZURE_OPENAI_API_KEY": SECRET}
+    asked = contact(model, key_hosts="mine.openai.azure.com", environment=keys)
+    assert asked.variable == "AZURE_OPENAI_API_KEY"
+    with pytest.raises(InvalidSettingError, match=r"Set UNREEL_KEY_HOSTS=mine\.openai"):
+        contact(model, key_hosts="", environment=keys)
 
 
 @given(

@@ -16,8 +16,9 @@ import click
 from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import Lazy
-from unreel.core.settings import Settings, read_settings, read_storage
+from unreel.core.settings import Settings, read_secret, read_settings, read_storage
 from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
+from unreel.reviewers.endpoint.providers import PROVIDERS, read_server
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",
@@ -59,6 +60,28 @@ class Store:
     problem: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A provider, whether its key is set here, and whether a server of this machine answers for it."""
+
+    provider: str
+    variable: str | None
+    has_key: bool
+    address: str | None
+    """Of a server on this machine; others are not knocked at."""
+    answers: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a model of it could be asked now, as far as this machine can tell."""
+        return self.answers if self.address else self.has_key
+
+    def __str__(self) -> str:
+        if self.address:
+            return f"{self.provider}: a server at {self.address}"
+        return f"{self.provider}: a key in {self.variable}"
+
+
 @click.command()
 @click.option(
     "--store",
@@ -75,6 +98,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
     settings = read_settings()
     layers, problem = _protection()
     extras = [*_extras()]
+    ways = [*_ways()]
     found = _try_store(store, settings)
     if as_json:
         print_json(
@@ -85,18 +109,21 @@ def doctor(*, store: str | None, as_json: bool) -> None:
                 "processors": os.cpu_count(),
                 "sandbox": {"active": sorted(layers), "problem": problem},
                 "extras": {extra.name: not extra.missing for extra in extras},
+                "providers": ways,
                 "store": found,
             }
         )
     else:
-        _print(layers, extras, found)
+        _print(layers, extras, ways, found)
         if problem:
             say(f"unreel: {problem}")
     sound = set(LAYERS) <= layers and (found is None or not found.problem)
     sys.exit(0 if sound else 1)
 
 
-def _print(layers: frozenset[str], extras: list[Extra], store: Store | None) -> None:
+def _print(
+    layers: frozenset[str], extras: list[Extra], ways: list[Way], store: Store | None
+) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
     echo(f"{platform.platform()}, {os.cpu_count()} processors")
     echo("", "Protection from strangers' files")
@@ -106,6 +133,9 @@ def _print(layers: frozenset[str], extras: list[Extra], store: Store | None) -> 
     echo("", "Optional parts")
     for extra in extras:
         _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
+    echo("", "Models that could be asked")
+    for way in ways:
+        echo(f"  {'yes' if way.is_open else 'no '}  {way}")
     echo("", "Object store")
     if store is None:
         echo("  -    not tried: name a bucket with --store s3://bucket/prefix")
@@ -145,6 +175,21 @@ def _is_here(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def _ways() -> Iterator[Way]:
+    for name, provider in PROVIDERS.items():
+        variable, url = provider.key_variable, provider.base_url
+        is_local = url is not None and read_server(url).is_loopback
+        if not (is_local or provider.needs_key):
+            continue  # any server at all, by its address
+        yield Way(
+            provider=name,
+            variable=variable,
+            has_key=variable is not None and read_secret(variable) is not None,
+            address=url if is_local else None,
+            answers=is_local and url is not None and not _knock(url),
+        )
 
 
 def _try_store(named: str | None, settings: Settings) -> Store | None:

@@ -7,7 +7,7 @@
     ├── MissingExtraError     (ImportError)  an optional package is not installed
     ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
     ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
-    ├── MachineError          (OSError)      the machine or its store refuses what every item needs
+    ├── MachineError          (OSError)      the machine, its store or a server refuses what all items need
     ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 
 GO_ON: Final = "Run the same command again: what was committed is kept"
 _ROOM: Final = f"Make room. {GO_ON}"
@@ -122,7 +122,7 @@ class UnsafeTargetError(UnreelError, RuntimeError):
 
 
 class MachineError(UnreelError, OSError):
-    """The machine, or its store, refuses what every item of a job needs: room, one more open file."""
+    """The machine, its store or a server refuses what every item of a job needs: room, a key."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem, remedy)
@@ -169,6 +169,17 @@ def raise_refusal(error: BaseException) -> None:
         remedy = _REFUSALS.get(_number(behind))
         if remedy is not None:
             raise MachineError(words_of(behind), remedy) from error
+
+
+def raise_for_all(failure: Failure) -> None:
+    """Raise a `MachineError` where every other item would fail as this one did.
+
+    Raises:
+        MachineError: The server rejects the key.
+    """
+    if failure.reason is FailureReason.KEY_REJECTED:
+        problem = f"the key is rejected, so nobody is asked ({failure.detail})"
+        raise MachineError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 
 def told(error: Exception) -> UnreelError | None:

@@ -24,6 +24,7 @@ class FailureReason(StrEnum):
     SERVER_ERROR = "server-error"
     CONNECTION_LOST = "connection-lost"
     REQUEST_REJECTED = "request-rejected"
+    KEY_REJECTED = "key-rejected"
     MALFORMED_REPLY = "malformed-reply"
     REPLY_TOO_LARGE = "reply-too-large"
     EMPTY_REPLY = "empty-reply"
@@ -82,7 +83,8 @@ _REMEDIES = {
     FailureReason.RATE_LIMITED: "Lower --max-connections, or ask again later with --retry-failed.",
     FailureReason.SERVER_ERROR: "Look at the server's log, then ask again with --retry-failed.",
     FailureReason.CONNECTION_LOST: "Check the address and that the server runs.",
-    FailureReason.REQUEST_REJECTED: "Read the server's words: key, model name or request size.",
+    FailureReason.REQUEST_REJECTED: "Read the server's words: model name, rights or request size.",
+    FailureReason.KEY_REJECTED: "Put the right key into the variable of that server.",
     FailureReason.MALFORMED_REPLY: "Check that the address speaks the OpenAI protocol.",
     FailureReason.REPLY_TOO_LARGE: "Lower the token limit, or check what answers there.",
     FailureReason.EMPTY_REPLY: "Raise the token limit: thinking may have used all of it.",

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-from unreel.core.errors import raise_refusal
+from unreel.core.errors import raise_for_all, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
 
@@ -63,7 +63,11 @@ class Worker:
             # Whether a row is new or takes the place of another is not for a stage to say.
             if "attempt" in row:
                 done = done | {"attempt": row["attempt"]}
-            return failed(done, _stated(done)) if has_failed(done) else done
+            if not has_failed(done):
+                return done
+            failure = _stated(done)
+            raise_for_all(failure)
+            return failed(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_refusal(error)
             return failed(row, failure_of(error))

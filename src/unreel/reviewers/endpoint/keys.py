@@ -16,6 +16,7 @@ from unreel.reviewers.endpoint.providers import (
     OWN_KEY,
     PORT,
     PROVIDERS,
+    Provider,
     Server,
     read_address,
     read_host,
@@ -53,15 +54,19 @@ def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None
     `key_hosts` is the setting of that name: the hosts that may be sent `OWN_KEY`.
 
     Raises:
-        InvalidSettingError: A key would travel where others can read it.
+        InvalidSettingError: A key would travel where others can read it, or a provider that answers
+            nobody without one would be asked without.
     """
     address = read_address(model)
-    server, variable = address.server, PROVIDERS[address.provider].key_variable
-    home = _home(address.provider)
+    provider, server = PROVIDERS[address.provider], address.server
+    variable, home = provider.key_variable, _home(provider)
     if server != home:
-        variable = OWN_KEY if _is_named(server, key_hosts) else None
+        own = variable if home is None else OWN_KEY
+        variable = own if _is_named(server, key_hosts) else None
+    if provider.needs_key and home in {server, None}:
+        _require_key(provider, server, variable, environment)
     if variable is None:
-        remark = _kept_back(address.provider, home, environment)
+        remark = _kept_back(provider, home, environment)
     elif server.keeps_secrets:
         remark = "" if read_secret(variable, environment) else "which is not set here"
     else:
@@ -77,13 +82,29 @@ def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[Contact, ...]:
     return tuple(dict.fromkeys(contact(model, key_hosts=key_hosts) for model in asked))
 
 
-def _home(provider: str) -> Server | None:
-    base_url = PROVIDERS[provider].base_url
-    return None if base_url is None else read_server(base_url)
+def _home(provider: Provider) -> Server | None:
+    return None if provider.base_url is None else read_server(provider.base_url)
 
 
-def _kept_back(provider: str, home: Server | None, environment: Mapping[str, str] | None) -> str:
-    variable = PROVIDERS[provider].key_variable
+def _require_key(
+    provider: Provider,
+    server: Server,
+    variable: str | None,
+    environment: Mapping[str, str] | None,
+) -> None:
+    if variable is None:
+        problem = f"{server} is not named there, so {provider.key_variable} stays here"
+        raise InvalidSettingError(HOSTS_VARIABLE, problem, f"Set {HOSTS_VARIABLE}={server}")
+    if not read_secret(variable, environment):
+        problem = f"not set, and {server} answers nobody without a key"
+        remedy = f"Run `export {variable}=...` with your key, then the same command again"
+        raise InvalidSettingError(variable, problem, remedy)
+
+
+def _kept_back(
+    provider: Provider, home: Server | None, environment: Mapping[str, str] | None
+) -> str:
+    variable = provider.key_variable
     if home is not None and variable is not None and read_secret(variable, environment):
         return f"{variable} goes to {home} only"
     if read_secret(OWN_KEY, environment):

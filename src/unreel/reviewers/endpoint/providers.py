@@ -22,6 +22,8 @@ class Provider:
     """`None` where the user must give the address."""
     key_variable: str | None
     """Environment variable of the key; `None` where none is needed."""
+    needs_key: bool = True
+    """Whether nobody is answered without one. A server of one's own may be open."""
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
@@ -29,6 +31,14 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "openai": Provider(
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
+        length_field="max_completion_tokens",
+    ),
+    "anthropic": Provider(
+        base_url="https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"
+    ),
+    "azure": Provider(
+        base_url=None,
+        key_variable="AZURE_OPENAI_API_KEY",
         length_field="max_completion_tokens",
     ),
     "openrouter": Provider(
@@ -43,9 +53,13 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variable="DASHSCOPE_API_KEY",
     ),
-    "vllm": Provider(base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY"),
-    "sglang": Provider(base_url="http://127.0.0.1:30000/v1", key_variable=None),
-    "compatible": Provider(base_url=None, key_variable=OWN_KEY),
+    "vllm": Provider(
+        base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY", needs_key=False
+    ),
+    "sglang": Provider(base_url="http://127.0.0.1:30000/v1", key_variable=None, needs_key=False),
+    "ollama": Provider(base_url="http://127.0.0.1:11434/v1", key_variable=None, needs_key=False),
+    "lmstudio": Provider(base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False),
+    "compatible": Provider(base_url=None, key_variable=OWN_KEY, needs_key=False),
 }
 _FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
 # Narrower than what URLs may be, so that no two readers of one can differ about its host.

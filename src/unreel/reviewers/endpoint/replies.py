@@ -88,7 +88,9 @@ def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
     if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
         failure = Failure(FailureReason.SERVER_ERROR, detail)
         return Setback(failure=failure, retry_after_s=wait_s)
-    return Setback(failure=Failure(FailureReason.REQUEST_REJECTED, detail), final=True)
+    is_key = raw.status == HTTPStatus.UNAUTHORIZED
+    reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
+    return Setback(failure=Failure(reason, detail), final=True)
 
 
 def read_retry_after(value: str | None, *, now: datetime) -> float:
