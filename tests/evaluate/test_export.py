@@ -24,7 +24,9 @@ def test_every_question_is_a_row_with_its_truth_answer_and_cost(start, server, t
         '[models."compatible/tiny"]\ninput_usd_per_million = 1\noutput_usd_per_million = 10\n'
     )
     conditions = [{}, {"sampling": "uniform-2", "prompt": "direct"}]
-    run = start(model=server.model, condition=conditions, prices=str(prices), limit=3)
+    run = start(
+        model=server.model, condition=conditions, prices=str(prices), limit=3, choice="first"
+    )
     evaluate(run)
     rows = list(export_rows(run))
     assert Counter(row["prompt"] for row in rows) == {"paper": 3, "direct": 3}
@@ -54,6 +56,7 @@ def test_what_failed_or_was_not_put_is_a_row_too(start, clips: Path, tmp_path: P
         "recorded": str(told),
         "benchmark": folder / "manifest.csv",
         "limit": 3,
+        "choice": "first",
     }
     evaluate(start(**settings))
     # The same run with one condition more, which was not asked yet.

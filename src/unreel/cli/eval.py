@@ -55,7 +55,11 @@ from unreel.core.registry import Lazy
 @click.option("--layout", help="How BENCHMARK lies on disk, where it could be several.")
 @map_option
 @click.option("--split", help="Ask about this split alone.")
-@click.option("--limit", type=click.IntRange(1), help="Ask about the first clips only.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help="Ask about so many clips, both sides and all creators alike.",
+)
 @click.option(
     "--recorded", metavar="FILE", help="JSONL with the answers that the model `recorded` replays."
 )

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from unreel.benchmarks.choosing import choose
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.benchmarks.planning import Planned, Scope, Unaskable, plan_questions
@@ -92,7 +93,10 @@ class Run:
         self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None] = lambda _row: None
     ) -> Iterator[Entry]:
         """The entries that it asks about; rows that cannot be used are told to `on_rejected`."""
-        return itertools.islice(self._usable(benchmark, on_rejected), self.recipe.limit)
+        usable, recipe = self._usable(benchmark, on_rejected), self.recipe
+        if recipe.limit is None or recipe.choice == "first":
+            return itertools.islice(usable, recipe.limit)
+        return iter(choose(usable, recipe.limit, seed=recipe.seed))
 
     def _usable(
         self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None]

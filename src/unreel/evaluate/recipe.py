@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -26,7 +26,9 @@ class EvalRecipe(Section):
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = None
     limit: Count | None = None
-    """Ask about the first clips only."""
+    """Ask about so many clips only."""
+    choice: Literal["balanced", "first"] = "balanced"
+    """Which ones `limit` takes: of both sides and all creators alike, by `seed`, or the first."""
     protocol: Text
     reviewer: ReviewerSection
     """Its keys may also stand beside the others, without a section of their own."""
@@ -93,7 +95,8 @@ class EvalRecipe(Section):
 
     def stored(self) -> dict[str, Any]:
         """As it is kept beside a run: the reviewer's keys among the others; unset new ones absent."""
-        kept = self.model_dump(mode="json", exclude={_REVIEWER})
+        unused = {"choice"} if self.limit is None else set()
+        kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
         fresh = {"box_space", "parser"} - self.reviewer.model_fields_set
         return kept | {name: value for name, value in described.items() if name not in fresh}

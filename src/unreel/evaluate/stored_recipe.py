@@ -19,6 +19,8 @@ from unreel.recipes.check import check_sections
 from unreel.recipes.section import Section, Text
 
 RECIPE_FILE: Final = "recipe.json"
+_BEFORE: Final = {"choice": "first"}
+"""What runs did that do not tell: they were started by an earlier release."""
 
 
 class _Document(Section):
@@ -74,7 +76,7 @@ def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
             words = f"{error.setting}: {error.problem}"
         return UnusableRecipe(problem=f"no recipe of a run: {words}", other_release=False)
     try:
-        recipe = check_recipe(stored.recipe)
+        recipe = check_recipe(_BEFORE | stored.recipe)
     except UnreelError as error:
         problem = f"this release cannot use it ({error})"
         return UnusableRecipe(problem=problem, other_release=True)

@@ -16,6 +16,7 @@ from unreel.core.identity import digest_id
 from unreel.core.judgement import clips_of
 from unreel.core.question import Condition
 from unreel.evaluate.job import Run
+from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.scoring import Rows, score_run
 from unreel.evaluate.survey import Survey
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
@@ -112,7 +113,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
             condition=score.condition,
             instrument=replace(recipe.instrument, instrument=run.scope.instrument),
             benchmark=str(Path(recipe.benchmark).resolve()),
-            extent=_extent(recipe.split, recipe.limit),
+            extent=_extent(recipe),
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
@@ -171,10 +172,12 @@ def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     return answers
 
 
-def _extent(split: str | None, limit: int | None) -> str:
-    parts = [] if split is None else [f"split {split}"]
-    if limit is not None:
-        parts.append(f"first {limit} clips")
+def _extent(recipe: EvalRecipe) -> str:
+    parts = [] if recipe.split is None else [f"split {recipe.split}"]
+    if recipe.limit is not None and recipe.choice == "first":
+        parts.append(f"first {recipe.limit} clips")
+    elif recipe.limit is not None:
+        parts.append(f"{recipe.limit} clips drawn by seed {recipe.seed}")
     return ", ".join(parts)
 
 

@@ -43,6 +43,7 @@ class RecipeKeys(ReviewerKeys, total=False):
     mapping: Mapping[str, str]
     split: str
     limit: int
+    choice: Literal["balanced", "first"]
     seed: int
     parser: Mode
 
