@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -256,10 +257,11 @@ def check_preference(text: str, verdict: PreferenceVerdict, mode: str) -> None:
     assert digit in plain(text) or word in plain(text) or CLAIM.search(plain(text))
 
 
-CLAIM = re.compile(r"real|fake|generated|genuine|authentic|synthetic|artificial|filmed|真|假|生成")
+CLAIM = re.compile(r"real|fake|\bai\b|generated|genuine|authentic|synthetic|artificial|filmed|真|假|生成")
 """Words by which a clip is called one or the other; a denial turns them round."""
 
 
+@lru_cache(maxsize=1)
 def plain(text: str) -> str:
     """What a reader sees: full-width letters are letters, and digits of any script are digits."""
     seen = unicodedata.normalize("NFKC", text).lower()
