@@ -32,6 +32,8 @@ def reading(mode: Mode = "strict", prompt: str = "paper") -> Reading:
         ("<think>bad<think><answer>0 </answer>.", FAKE, FAKE),  # as the paper's own example has it
         ("<answer>\n1\n</answer>", REAL, REAL),
         ("<answer>1</answer> no: <answer>0</answer>", FAKE, FAKE),  # the last one
+        ("<answer>1</answer> The motion holds.", REAL, REAL),
+        ("<answer>1</answer>\n\nOn second thought, I change it to 0.", AMBIGUOUS, AMBIGUOUS),
         ("<answer>0</answer> as in <answer>answer here </answer>", FAKE, FAKE),
         ("<answer>answer here </answer>", MALFORMED, MALFORMED),
         ("<answer>2</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
@@ -126,6 +128,7 @@ def test_a_confidence_that_nobody_asked_for_is_not_read() -> None:
     ("text", "strict", "lenient"),
     [
         ("<answer>3</answer>", 3, 3),
+        ("<answer>3</answer> Wait, make that 4.", AMBIGUOUS, AMBIGUOUS),
         ("<answer>1</answer><answer> 5 </answer>", 5, 5),
         ("<answer>0</answer>", OUT_OF_RANGE, OUT_OF_RANGE),
         ("<answer>6</answer>", OUT_OF_RANGE, OUT_OF_RANGE),

@@ -257,7 +257,9 @@ def check_preference(text: str, verdict: PreferenceVerdict, mode: str) -> None:
     assert digit in plain(text) or word in plain(text) or CLAIM.search(plain(text))
 
 
-CLAIM = re.compile(r"real|fake|\bai\b|generated|genuine|authentic|synthetic|artificial|filmed|真|假|生成")
+CLAIM = re.compile(
+    r"real|fake|\bai\b|generated|genuine|authentic|synthetic|artificial|filmed|真|假|生成"
+)
 """Words by which a clip is called one or the other; a denial turns them round."""
 
 

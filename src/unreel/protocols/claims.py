@@ -161,6 +161,12 @@ def read_claim(text: str) -> Label | Unparsed:
     return unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
 
 
+def is_taken_back(text: str) -> bool:
+    """Whether the text corrects itself behind its last `</answer>`: which answer counts is not settled then."""
+    _, closed, behind = text.rpartition("</answer>")
+    return bool(closed) and _CORRECTS.search(behind) is not None
+
+
 def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
     """What the field for it says, as `read` understands it, unless the text corrects itself behind the field.
 

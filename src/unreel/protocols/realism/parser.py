@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
+from unreel.protocols.claims import is_taken_back
 from unreel.protocols.clauses import clauses, is_first_thought, turns
 from unreel.protocols.fields import fields, values
 from unreel.protocols.numerals import spell_in_digits
@@ -160,6 +161,9 @@ def _family(piece: str) -> Family | Unparsed:
 def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = after_thinking(text).strip()
+    if is_taken_back(body):
+        yield unparsed(UnparsedReason.AMBIGUOUS, body)
+        return
     pieces = tagged(body, "answer", "strict")
     yield asked.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if reading.mode == "lenient":

@@ -6,7 +6,7 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import read_claim, read_stated
+from unreel.protocols.claims import is_taken_back, read_claim, read_stated
 from unreel.protocols.fields import first_object
 from unreel.protocols.protocol import Mode, Reading
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
@@ -96,6 +96,9 @@ def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
 
 
 def _labels(body: str, reading: Reading) -> Iterator[Label | Unparsed]:
+    if is_taken_back(body):
+        yield unparsed(UnparsedReason.AMBIGUOUS, body)
+        return
     pieces = _answers(body, "strict")
     yield _DIGITS.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if reading.mode == "lenient":
