@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.cluster import Cluster
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.measure import Part, sum_percent
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
+from unreel.stats.leaving_out import Groups, leaving_out
 from unreel.stats.ordering import pair_consistency
 from unreel.stats.paired import paired_difference
 from unreel.stats.proportion import share_of
@@ -206,7 +207,14 @@ def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
     """Two reviewers for whom every second clip is hard in the same way."""
     common, own = rng.random((2, k))
     other = np.where(np.arange(k) % 2 == 0, common, own)
-    return paired_difference(common < ours, other < theirs, seed=0, bounds=(0, 1))
+    groups = Groups()
+    with leaving_out(groups):
+        first, second = (
+            bootstrap_mean(right, seed=0, bounds=(0, 1))
+            for right in (common < ours, other < theirs)
+        )
+    gap = paired_difference(first, second, groups=groups, reach=1)
+    return gap if isinstance(gap, Unmeasured) else gap.estimate
 
 
 def _kappa(rng: Rng, k: int, kappa: float) -> Measured:

@@ -18,9 +18,9 @@ from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import read_rows
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Mode, Protocol, Row
-from unreel.stats.jackknife import Gap, enclose_difference
-from unreel.stats.leaving_out import Groups, LeftOut, leaving_out
+from unreel.stats.leaving_out import Groups, leaving_out
 from unreel.stats.many import holm
+from unreel.stats.paired import paired_difference
 
 Rows = Sequence[Row[Any, Any]]
 Key = tuple[str, int]
@@ -242,23 +242,12 @@ def _difference(
     first, second = (
         found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
     )
-    tested = _test(ours, theirs, groups=groups, reach=reach)
+    tested = paired_difference(ours, theirs, groups=groups, reach=reach)
     if isinstance(tested, Unmeasured):
         return Difference(metric=metric, first=first, second=second, difference=tested)
     return Difference(
         metric=metric, first=first, second=second, difference=tested.estimate, p=tested.p
     )
-
-
-def _test(ours: Measured, theirs: Measured, *, groups: Groups, reach: float) -> Gap | Unmeasured:
-    for found in (ours, theirs):
-        if isinstance(found, Unmeasured):
-            return found
-    if not isinstance(ours, LeftOut) or not isinstance(theirs, LeftOut):
-        return Unmeasured("this figure does not tell what it rests on")
-    without = ours.without.less(theirs.without, groups)
-    n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)
-    return enclose_difference(ours.value - theirs.value, without, n=n, few=few, reach=reach)
 
 
 def _figures(side: Side, rows: Rows, groups: Groups) -> dict[str, Measured]:

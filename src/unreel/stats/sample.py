@@ -49,7 +49,9 @@ class Ties:
         if isinstance(clusters, Ties):
             ties = clusters
         elif clusters is None:
-            ties = cls(np.arange(n_rows), np.full(n_rows, _NOBODY))
+            groups, places = asked_groups(), range(n_rows)
+            scene = np.arange(n_rows) if groups is None else number(map(str, places), groups.scenes)
+            ties = cls(scene, np.full(n_rows, _NOBODY))
         elif len(clusters) and isinstance(clusters[0], Cluster):
             scenes, creators = zip(*clusters, strict=True)
             ties = cls(_number_scenes(scenes), _number_creators(creators))
