@@ -77,15 +77,16 @@ def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
 
 
 def print_metrics(card: Scorecard, form: Form = "text") -> None:
-    """Print every figure with its interval, count and coverage; for a person, creators and parts apart."""
+    """Print every figure with its interval, count and coverage.
+
+    For a person, creators and parts stand apart, and what nobody was asked for is left out.
+    """
     if form != "text":
         print_table(_RECORD, [*map(_record, card.metrics)], form=form)
         return
     groups = _by_group(card.metrics)
-    headline = groups.pop("", {})
-    print_table(
-        ("metric", "value", "95 % interval", "n", "parsed"), [*map(_line, headline.values())]
-    )
+    headline = [m for m in groups.pop("", {}).values() if m.coverage.asked or not card.n_answered]
+    print_table(("metric", "value", "95 % interval", "n", "parsed"), [*map(_line, headline)])
     parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
     for kind, told in (("creator", groups), ("part", parts)):
         names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
