@@ -135,7 +135,7 @@ PART_VARIANTS: Final = (
 F1: Final = Figure(
     metric="f1",
     title="F1",
-    meaning="harmonic mean of precision and recall of the calls `generated`",
+    meaning="harmonic mean of precision and recall in calling clips generated",
     group="classification",
     formula="100 * 2 * caught / (2 * caught + real ones called generated + generated ones not called so)",
 )
