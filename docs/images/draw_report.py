@@ -171,7 +171,7 @@ def photograph(page: Path) -> None:
         for scheme in schemes:
             sheet = browser.new_page(viewport={"width": 1200, "height": 1000}, color_scheme=scheme)
             sheet.goto(page.as_uri())
-            sheet.locator("[data-drawn]").nth(1).wait_for()
+            sheet.locator("[data-drawn]").first.wait_for()
             sheet.screenshot(path=HERE / f"report-{scheme}.png", clip=TOP, full_page=True)
             sheet.goto(f"{page.as_uri()}#clip={first_clip(sheet)}")
             sheet.locator(".player-trace.c0").first.click()
