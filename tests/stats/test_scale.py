@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from stats.pairs import mean_difference
 from unreel.core.cluster import Cluster
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
@@ -14,7 +15,6 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, calibrate
 from unreel.stats.ordering import pair_consistency
-from unreel.stats.paired import paired_difference
 
 N = 100_000
 RNG = np.random.default_rng(11)
@@ -34,9 +34,7 @@ TOLD = 1 / (1 + np.exp(3 - SCORES))
     [
         pytest.param(20, lambda: bootstrap_mean(SCORES, seed=1, clusters=CLIPS), id="mean"),
         pytest.param(1, lambda: bootstrap_mean(TRUTH, seed=1), id="share"),
-        pytest.param(
-            20, lambda: paired_difference(SCORES, HUMAN, seed=1, clusters=CLIPS), id="paired"
-        ),
+        pytest.param(20, lambda: mean_difference(SCORES, HUMAN, clusters=CLIPS), id="paired"),
         pytest.param(
             30, lambda: bootstrap_mean(SCORES, seed=1, clusters=CROSSED), id="mean-two-ways"
         ),
