@@ -98,7 +98,7 @@ def test_several_conditions_have_a_scorecard_each(evaluate: Evaluate) -> None:
 def test_rows_are_what_export_writes_and_a_data_frame_holds_them(evaluate: Evaluate) -> None:
     run = evaluate(model="always-real")
     rows = list(run.rows())
-    assert [row["verdict"] for row in rows] == [{"label": "real"}] * 4
+    assert [row["verdict"]["label"] for row in rows] == ["real"] * 4
     frame = run.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert list(frame["name"]) == [row["name"] for row in rows]

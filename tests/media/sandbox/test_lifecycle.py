@@ -136,7 +136,7 @@ def test_a_zygote_killed_during_a_call_takes_its_child_along(hostile: Sandbox, c
         assert _soon(lambda: bool(_children_of(zygote)))
         (child,) = _children_of(zygote)
         os.kill(zygote, signal.SIGKILL)
-        result = call.result(timeout=2)
+        result = call.result(timeout=10)
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.WORKER_DIED
     assert _soon(lambda: not _runs(child))
