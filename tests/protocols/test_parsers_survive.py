@@ -263,10 +263,14 @@ CLAIM = re.compile(
 """Words by which a clip is called one or the other; a denial turns them round."""
 
 
+INVISIBLE = re.compile("[\u0640\u064b-\u0652\u200b\u2060]")
+"""Signs that no reader sees, and vowel signs of Arabic, which are written or not."""
+
+
 @lru_cache(maxsize=1)
 def plain(text: str) -> str:
     """What a reader sees: full-width letters are letters, and digits of any script are digits."""
-    seen = unicodedata.normalize("NFKC", text).lower()
+    seen = INVISIBLE.sub("", unicodedata.normalize("NFKC", text).lower())
     return "".join(str(unicodedata.decimal(sign, sign)) for sign in seen)
 
 

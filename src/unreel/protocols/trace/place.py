@@ -61,7 +61,8 @@ _PERMILLE: Final = re.compile(
 )
 _UNIT: Final = re.compile(
     r"\b(?:normali[sz]\w{0,6}|normiert\w{0,2}|normalizad\w{0,2}|normalizzat\w|fractions?|relative|ratios?|нормализ\w{0,8})\b(?:\sof\s(?:the\s)?(?:frame|image|video|width\sand\sheight|size))?|归一化|正規化|정규화"
-    r"|[\[(]?\b0(?:\.0)?\s?(?:-|\u2013|to|\.\.|,)\s?1(?:\.0)?\b(?![.,]?\s?[0-9])[\])]?",
+    r"|[\[(]?\b0(?:\.0)?\s?(?:-|\u2013|to|\.\.)\s?1(?:\.0)?\b(?![.,]?\s?[0-9])[\])]?"
+    r"|[\[(]0(?:\.0)?\s?,\s?1(?:\.0)?[\])]",
     re.IGNORECASE,
 )
 _PIXELS: Final = re.compile(r"(?<=[0-9])\s?(?:px|pixels?|像素)\b|(?<=[0-9])像素", re.IGNORECASE)
