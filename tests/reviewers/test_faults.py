@@ -146,6 +146,7 @@ def test_a_server_that_refuses_everything_is_left_alone(
     assert run.stats()["n_requests"] <= 25
     assert took_s <= patience.deadline_s + patience.outage_s + stalls.seconds()
     assert {o.reason for o in outcomes if isinstance(o, Failure)} <= {
+        FailureReason.KEY_REJECTED,
         FailureReason.REQUEST_REJECTED,
         FailureReason.RATE_LIMITED,
         FailureReason.SERVER_ERROR,
