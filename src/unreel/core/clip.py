@@ -45,6 +45,12 @@ def setting_of(*origins: Origin) -> str:
     return next((origin.setting for origin in origins if isinstance(origin, Generated)), "")
 
 
+def makers_of(creator: str, setting: str) -> tuple[str, ...]:
+    """Whose figures a clip counts for: its creator's, and its creator's in that setting; nobody made a real one."""
+    whole = (creator,) if creator else ()
+    return (*whole, f"{creator}/{setting}") if setting else whole
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One video file: known by its bytes, kept where it is."""

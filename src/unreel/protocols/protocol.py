@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from unreel.core.clip import ClipId
+from unreel.core.clip import ClipId, makers_of
 from unreel.core.cluster import Cluster
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Scorecard
@@ -82,8 +82,7 @@ class Row(Generic[T, V]):
     @property
     def makers(self) -> tuple[str, ...]:
         """Who made it, and in which setting where one is known; nobody made a real clip."""
-        whole = (self.creator,) if self.creator else ()
-        return (*whole, f"{self.creator}/{self.setting}") if self.setting else whole
+        return makers_of(self.creator, self.setting)
 
     @property
     def cluster(self) -> Cluster:

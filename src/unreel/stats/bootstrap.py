@@ -90,11 +90,13 @@ def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: floa
     def without(kind: Literal["scene", "creator", "cell"]) -> Array:
         return np.concatenate([statistic(block) for block in sample.without_each(kind)])
 
-    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-        told = Without(without("scene"))
-        if sample.ties.n_creators >= fewest_clusters(level):
-            parts = without("creator"), without("cell")
-            told = Without(told.scenes, *parts, sample.crossing)
+    def leave_out() -> Without:
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+            scenes = without("scene")
+            if sample.ties.n_creators < fewest_clusters(level):
+                return Without(scenes)
+            return Without(scenes, without("creator"), without("cell"), sample.crossing)
+
     return LeftOut(
         value=value,
         low=value,
@@ -102,7 +104,7 @@ def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: floa
         n=sample.n_rows,
         n_clusters=sample.n_clusters,
         level=level,
-        without=told,
+        leave_out=leave_out,
     )
 
 

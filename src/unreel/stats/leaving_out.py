@@ -4,7 +4,7 @@ Whoever scores inside `leaving_out` gets figures that also tell what they would 
 clips. Formulas stay where they are: a figure is a function of weights, and a clip left out weighs 0.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -54,23 +54,34 @@ class Without:
         cells = None if self.cells is None or other.cells is None else self.cells - other.cells
         return Without(scenes, creators, cells, self.crossing)
 
+    def scaled(self, factor: float) -> "Without":
+        """The same in another unit."""
+        return replace(
+            self,
+            scenes=self.scenes * factor,
+            creators=None if self.creators is None else self.creators * factor,
+            cells=None if self.cells is None else self.cells * factor,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(Estimate):
     """A value, and what it is without each group; it has no interval of its own."""
 
-    without: Without
+    leave_out: Callable[[], Without]
+    """Calculates it when somebody asks: of a whole scorecard, few figures are compared."""
+    unit: float = 1.0
+    """What it is multiplied by."""
+
+    @property
+    def without(self) -> Without:
+        """What the value is without each group."""
+        return self.leave_out().scaled(self.unit)
 
     def scaled(self, factor: float) -> "LeftOut":
         """The same in another unit."""
-        value, told = self.value * factor, self.without
-        without = replace(
-            told,
-            scenes=told.scenes * factor,
-            creators=None if told.creators is None else told.creators * factor,
-            cells=None if told.cells is None else told.cells * factor,
-        )
-        return replace(self, value=value, low=value, high=value, without=without)
+        value = self.value * factor
+        return replace(self, value=value, low=value, high=value, unit=self.unit * factor)
 
 
 _GROUPS: Final[ContextVar[Groups | None]] = ContextVar("groups", default=None)

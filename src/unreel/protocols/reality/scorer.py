@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unreel.core.clip import Generated, Origin, creator_of
+from unreel.core.clip import Origin, creator_of, makers_of, setting_of
 from unreel.core.cluster import Cluster
 from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.verdict import RealityVerdict, Unparsed
+from unreel.core.verdict import RealityVerdict
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import (
     Part,
@@ -25,40 +25,27 @@ from unreel.stats.detection import Calibration, calibrate
 RealityRow = Row[Origin, RealityVerdict]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ask:
     """One clip that was asked about, and what came of it."""
 
     cluster: Cluster
     """What it is drawn with: its source, or the clip alone, and who made it."""
-    origin: Origin
+    makers: tuple[str, ...]
+    """Who made it, and in which setting where one is known; nobody made a real clip."""
+    label: Label
+    """What it is."""
     said: Label | None
     """`None` when nothing valid was said."""
+    right: float
+    """1 for a right answer; a missing one is not right."""
     verdict: RealityVerdict | None
     """`None` when the question was not answered."""
-
-    @property
-    def label(self) -> Label:
-        """What it is."""
-        return Label.GENERATED if self.makers else Label.REAL
 
     @property
     def call(self) -> Call:
         """What it is and what it was called."""
         return Call(self.cluster, self.label, self.said)
-
-    @property
-    def right(self) -> float:
-        """1 for a right answer; a missing one is not right."""
-        return float(self.said is self.label)
-
-    @property
-    def makers(self) -> tuple[str, ...]:
-        """Who made it, and in which setting where one is known; nobody made a real clip."""
-        if not isinstance(self.origin, Generated):
-            return ()
-        creator, setting = self.origin.creator, self.origin.setting
-        return (creator, f"{creator}/{setting}") if setting else (creator,)
 
 
 @told_by_part(FIGURES)
@@ -106,12 +93,18 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
 
 
 def _ask(row: RealityRow) -> _Ask:
-    cluster = Cluster(row.cluster.scene, row.creator or creator_of(row.truth))
-    if isinstance(row.outcome, Failure):
-        return _Ask(cluster, row.truth, None, None)
-    label = row.outcome.label
-    said = None if isinstance(label, Unparsed) else label
-    return _Ask(cluster, row.truth, said, row.outcome)
+    makers = makers_of(creator_of(row.truth), setting_of(row.truth))
+    label = Label.GENERATED if makers else Label.REAL
+    verdict = None if isinstance(row.outcome, Failure) else row.outcome
+    said = verdict.label if verdict and isinstance(verdict.label, Label) else None
+    return _Ask(
+        cluster=Cluster(row.cluster.scene, row.creator or creator_of(row.truth)),
+        makers=makers,
+        label=label,
+        said=said,
+        right=float(said is label),
+        verdict=verdict,
+    )
 
 
 def _parts(verdict: RealityVerdict) -> Iterator[tuple[str, object]]:
@@ -191,7 +184,7 @@ def _balanced(counted: Sequence[_Ask], maker: str) -> list[Part]:
 
 
 def _right(counted: Sequence[_Ask], sides: set[str | None]) -> list[float | None]:
-    return [ask.right if sides & {*(ask.makers or (None,))} else None for ask in counted]
+    return [ask.right if not sides.isdisjoint(ask.makers or (None,)) else None for ask in counted]
 
 
 def _shares(answered: Sequence[_Ask], makers: Sequence[str], *, seed: int) -> Iterator[Metric]:
