@@ -56,8 +56,9 @@ def stalls(tmp_path: Path) -> Iterator[Stalls]:
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C: a shell that starts the tests in the background has it ignored, by children too."""
+    """Hear signals: a shell in the background has Ctrl-C ignored, `nohup` a hang-up, by children too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
