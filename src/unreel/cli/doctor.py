@@ -18,6 +18,7 @@ from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import Lazy
 from unreel.core.settings import Settings, read_secret, read_settings, read_storage
 from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
+from unreel.reviewers.endpoint.listening import is_listening, offered_models
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_server
 
 BRINGS: Final[Mapping[str, str]] = {
@@ -70,6 +71,8 @@ class Way:
     address: str | None
     """Of a server on this machine; others are not knocked at."""
     answers: bool
+    models: tuple[str, ...] = ()
+    """Those that the server lists."""
 
     @property
     def is_open(self) -> bool:
@@ -78,7 +81,9 @@ class Way:
 
     def __str__(self) -> str:
         if self.address:
-            return f"{self.provider}: a server at {self.address}"
+            names = ", ".join(f"{self.provider}/{model}" for model in self.models)
+            offers = f" offers {names}" if names else " answers, and lists no models without a key"
+            return f"{self.provider}: a server at {self.address}{offers if self.answers else ''}"
         return f"{self.provider}: a key in {self.variable}"
 
 
@@ -183,12 +188,15 @@ def _ways() -> Iterator[Way]:
         is_local = url is not None and read_server(url).is_loopback
         if not (is_local or provider.needs_key):
             continue  # any server at all, by its address
+        address = url if is_local else None
+        answers = address is not None and is_listening(read_server(address))
         yield Way(
             provider=name,
             variable=variable,
             has_key=variable is not None and read_secret(variable) is not None,
-            address=url if is_local else None,
-            answers=is_local and url is not None and not _knock(url),
+            address=address,
+            answers=answers,
+            models=offered_models(address) if address and answers else (),
         )
 
 

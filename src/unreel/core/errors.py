@@ -8,6 +8,7 @@
     ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
     ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
     ├── MachineError          (OSError)      the machine, its store or a server refuses what all items need
+    │   └── KeyRejectedError                 a server takes no key that is here
     ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
@@ -133,6 +134,10 @@ class MachineError(UnreelError, OSError):
         return f"{self.problem}. {self.remedy}"
 
 
+class KeyRejectedError(MachineError):
+    """A server rejects the key: no question to it fares better, those to others may."""
+
+
 class SandboxError(UnreelError, RuntimeError):
     """The confined process that opens strangers' files does not work on this machine."""
 
@@ -172,14 +177,14 @@ def raise_refusal(error: BaseException) -> None:
 
 
 def raise_for_all(failure: Failure) -> None:
-    """Raise a `MachineError` where every other item would fail as this one did.
+    """Raise where every other item would fail as this one did.
 
     Raises:
-        MachineError: The server rejects the key.
+        KeyRejectedError: The server rejects the key.
     """
     if failure.reason is FailureReason.KEY_REJECTED:
         problem = f"the key is rejected, so nobody is asked ({failure.detail})"
-        raise MachineError(problem, f"{failure.reason.remedy} {GO_ON}")
+        raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 
 def told(error: Exception) -> UnreelError | None:

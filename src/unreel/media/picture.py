@@ -15,6 +15,16 @@ JPEG_QUALITY: Final = 90
 def fit_longest(rgb: Rgb, longest_side: int | None, *, most_pixels: int | None = None) -> Rgb:
     """`rgb`, scaled down to `longest_side` on its longer side and to `most_pixels`; never scaled up."""
     height, width, _ = rgb.shape
+    size = fit_size(width, height, longest_side, most_pixels=most_pixels)
+    if size == (width, height):
+        return rgb
+    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
+
+
+def fit_size(
+    width: int, height: int, longest_side: int | None, *, most_pixels: int | None = None
+) -> tuple[int, int]:
+    """Width and height after `fit_longest`."""
     size = width, height
     if longest_side is not None and max(size) > longest_side:
         scale = longest_side / max(size)
@@ -24,9 +34,7 @@ def fit_longest(rgb: Rgb, longest_side: int | None, *, most_pixels: int | None =
         high = max(1, int(height * scale))
         size = max(1, min(int(width * scale), most_pixels // high)), high
         size = size[0], min(high, most_pixels // size[0])
-    if size == (width, height):
-        return rgb
-    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
+    return size
 
 
 def encode_jpeg(rgb: Rgb, *, quality: int = JPEG_QUALITY) -> bytes:

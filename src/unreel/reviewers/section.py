@@ -111,17 +111,26 @@ class ReviewerSection(Section):
         return switched if isinstance(switched, str) else None
 
     def _endpoint(self, contacted: Contact, seed: int) -> Opener:
-        from unreel.reviewers.endpoint.reviewer import endpoint_name
-
-        price = None
-        if self.prices is not None:
-            price = read_prices(Path(self.prices)).get(read_address(self.model).name)
+        price = self.price
         if self.max_cost_usd is not None and price is None:
             setting, problem = "max_cost_usd", f"no price of {self.model} is known"
             raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
-        name = endpoint_name(self.model, self.manner)
         build = partial(_open_endpoint, self, price, contacted, seed)
-        return Opener(name=name, build=build, price=price)
+        return Opener(name=self.served_name, build=build, price=price)
+
+    @property
+    def served_name(self) -> str:
+        """The stable name of a model behind a server, told without asking for its key."""
+        from unreel.reviewers.endpoint.reviewer import endpoint_name
+
+        return endpoint_name(self.model, self.manner)
+
+    @property
+    def price(self) -> Price | None:
+        """What the tokens of a model behind a server cost; `None` where no file tells."""
+        if self.prices is None:
+            return None
+        return read_prices(Path(self.prices)).get(read_address(self.model).name)
 
     @property
     def manner(self) -> "Manner":
@@ -160,6 +169,7 @@ def _open_endpoint(
     return EndpointReviewer(
         section.model,
         api_key=contacted.read_key(),
+        key_words=contacted.key_words,
         manner=section.manner,
         limits=Limits(
             max_connections=section.max_connections,

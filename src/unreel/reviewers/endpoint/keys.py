@@ -37,6 +37,13 @@ class Contact:
     remark: str = ""
     """Why a key that is there stays here, or that the one which would go is not there."""
 
+    @property
+    def key_words(self) -> str:
+        """With which key it is asked, for whoever hears that it was rejected."""
+        if self.variable is None or not read_secret(self.variable):
+            return "asked without a key"
+        return f"asked with the key in {self.variable}"
+
     def read_key(self) -> str | None:
         """The key for this server, from the environment of this process."""
         return None if self.variable is None else read_secret(self.variable)

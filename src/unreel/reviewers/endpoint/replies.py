@@ -80,7 +80,7 @@ def _read_ending(reason: object) -> str:
 
 
 def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
-    detail = f"status {raw.status}: {_error_words(raw.body)}"
+    detail = f"status {raw.status}: {_error_words(raw.body).rstrip('. ')}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)

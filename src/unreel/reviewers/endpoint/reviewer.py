@@ -1,12 +1,12 @@
 """A model behind an OpenAI-compatible server as a reviewer."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any
 
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.asker import Asker
 from unreel.reviewers.endpoint.budget import Budget, Price, Spending
@@ -68,6 +68,7 @@ class EndpointReviewer:
     Args:
         model: `provider/name`, or `provider/name@http://host:port/v1`.
         api_key: the key, given by whoever read it; kept out of names, logs, answers and failures.
+        key_words: where the key came from, told where it is rejected.
         manner: how clips are shown and answers written.
         limits: how hard and how much the server may be asked.
         seed: of the waits between attempts.
@@ -78,6 +79,7 @@ class EndpointReviewer:
         model: str,
         *,
         api_key: str | None = None,
+        key_words: str = "",
         manner: Manner = Manner(),  # noqa: B008  frozen
         limits: Limits = Limits(),  # noqa: B008  frozen
         seed: int = 0,
@@ -89,6 +91,7 @@ class EndpointReviewer:
         self._show, self._box_space = manner.show, manner.box_space
         self._fields = _request_fields(address, self._family, manner)
         self._name = endpoint_name(model, manner)
+        self._key_words = key_words
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
         self._budget = Budget(
             max_requests=limits.max_requests,
@@ -128,7 +131,11 @@ class EndpointReviewer:
         body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
         if isinstance(body, Failure):
             return body
-        return await self._asker.ask(body, key=sheet.key)
+        outcome = await self._asker.ask(body, key=sheet.key)
+        if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
+            told = "; ".join(filter(None, (outcome.detail, self._key_words)))
+            return replace(outcome, detail=told)
+        return outcome
 
     async def close(self) -> None:
         await self._transport.close()

@@ -1,0 +1,130 @@
+"""How many tokens a question will take, told before it is put: text by its length, pictures by their size.
+
+Servers count in their own ways and change them. So the formula is part of the estimate, and what a
+server counted for answers that are there goes before it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from unreel.core.clip import Clip
+from unreel.core.question import Question
+from unreel.media.picture import fit_size
+from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.timeline import Timeline
+from unreel.protocols.protocol import protocol
+from unreel.protocols.showing import (
+    LONGEST_SIDE,
+    around_clips,
+    mark_clip,
+    mark_instant,
+    shows_times,
+)
+from unreel.reviewers.endpoint.families import Family, ResizeRule
+
+CHARACTERS: Final = 4
+"""Of English text, for one token: Google's and OpenAI's own rule of thumb."""
+_TILE: Final = 512
+_SHORT_SIDE: Final = 768
+
+
+@dataclass(frozen=True, slots=True)
+class PictureRule:
+    """How a family counts a picture, in words and as a function of width and height."""
+
+    words: str
+    count: Callable[[int, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one question brings to a server."""
+
+    n_frames: int
+    text_tokens: int
+    picture_tokens: int
+
+
+def _tiled(width: int, height: int, *, base: int, tile: int) -> int:
+    scale = _SHORT_SIDE / min(width, height)
+    wide, high = (math.ceil(side * scale / _TILE) for side in (width, height))
+    return base + tile * wide * high
+
+
+def _area(width: int, height: int, *, pixels: int) -> int:
+    return math.ceil(width * height / pixels)
+
+
+def _google(width: int, height: int) -> int:
+    small, tile = 384, 768
+    if max(width, height) <= small:
+        return 258
+    return 258 * math.ceil(width / tile) * math.ceil(height / tile)
+
+
+def _patched(width: int, height: int, *, resize: ResizeRule) -> int:
+    wide, high = resize.size(width, height)
+    return wide * high // resize.multiple**2
+
+
+def _tiles(base: int, tile: int) -> PictureRule:
+    words = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
+    return PictureRule(words, partial(_tiled, base=base, tile=tile))
+
+
+_GOOGLE: Final = PictureRule("258 for each tile of 768 pixels", _google)
+_REASONING: Final = _tiles(70, 140)
+# Sources: the makers' pages on vision and on tokens.
+_RULES: Final = {
+    "openai": _tiles(85, 170),
+    "openai-audio": _tiles(85, 170),
+    "openai-reasoning": _REASONING,
+    "openai-switch": _REASONING,
+    "claude": PictureRule("width x height / 750", partial(_area, pixels=750)),
+    "gemini-plain": _GOOGLE,
+    "gemini-flash": _GOOGLE,
+    "gemini": PictureRule("1,120 for each picture", lambda _width, _height: 1120),
+}
+_OTHERWISE: Final = PictureRule(
+    "width x height / 784, for want of the family's own", partial(_area, pixels=784)
+)
+
+
+def picture_rule(family: Family) -> PictureRule:
+    """How models of `family` count a picture."""
+    resize = family.resize
+    if resize is None:
+        return _RULES.get(family.name, _OTHERWISE)
+    words = f"one for {resize.multiple} x {resize.multiple} pixels"
+    return PictureRule(words, partial(_patched, resize=resize))
+
+
+def load_of(question: Question, clips: Sequence[Clip], family: Family) -> Load:
+    """What `question` about `clips` brings, where their frames are shown."""
+    condition, instrument = question.condition, question.instrument.protocol
+    rule, marked = picture_rule(family), shows_times(instrument, condition.marks)
+    characters = sum(map(len, around_clips(protocol(instrument).prompt(condition.prompt).text)))
+    n_frames = pictures = 0
+    for number, clip in enumerate(clips, start=1):
+        instants = _instants(clip, condition.sampling)
+        video = clip.facts.video
+        size = fit_size(video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels)
+        n_frames += len(instants)
+        pictures += len(instants) * rule.count(*size)
+        if marked:
+            characters += sum(len(mark_instant(at_s, family.times)) for at_s in instants)
+        if len(clips) > 1:
+            characters += len(mark_clip(number))
+    text = math.ceil(characters / CHARACTERS)
+    return Load(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
+
+
+def _instants(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
+    """When the frames are shown that a plan takes, as if they followed each other at one distance."""
+    video = clip.facts.video
+    rate = video.average_rate or Fraction(1)
+    return plan_frames(parse_plan(sampling), Timeline.at_rate(rate, n_frames=video.n_frames)).at_s

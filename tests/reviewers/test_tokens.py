@@ -1,0 +1,83 @@
+"""How many tokens a question will take, before it is put."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from unreel.core.clip import Clip
+from unreel.core.facts import ClipFacts, VideoFacts
+from unreel.core.question import Condition, Question
+from unreel.protocols.protocol import protocol
+from unreel.reviewers.endpoint.families import FAMILIES, find_family
+from unreel.reviewers.endpoint.tokens import load_of, picture_rule
+
+VIDEO = VideoFacts(
+    codec="h264",
+    pixel_format="yuv420p",
+    width=1920,
+    height=1080,
+    rotation_deg=0,
+    n_frames=120,
+    average_rate=Fraction(24),
+    variable_rate=False,
+    first_at_s=Fraction(0),
+    duration_s=Fraction(5),
+)
+CLIP = Clip(
+    id="a" * 64, location="a.mp4", facts=ClipFacts(container="mp4", size_bytes=1, video=VIDEO)
+)
+
+
+def question(instrument: str = "reality", **condition: object) -> Question:
+    asked = protocol(instrument).instrument
+    return Question(subject=CLIP.id, instrument=asked, condition=Condition(**condition))
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("gpt-4o", 85 + 170 * 6),
+        ("gpt-5", 70 + 140 * 6),
+        ("claude-sonnet-4", 787),
+        ("gemini-2.5-flash", 258 * 2),
+        ("gemini-3-pro", 1120),
+        ("qwen3-vl-8b", 32 * 18),
+        ("qwen2.5-vl-7b", 37 * 21),
+        ("nobody-knows", 753),
+    ],
+)
+def test_a_picture_is_counted_as_its_family_does(model: str, tokens: int) -> None:
+    assert picture_rule(find_family(model)).count(1024, 576) == tokens
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_family_has_a_formula_in_words(family) -> None:
+    rule = picture_rule(family)
+    assert rule.words
+    assert rule.count(1, 1) >= 1
+
+
+def test_a_question_is_its_text_and_the_frames_in_the_size_shown() -> None:
+    claude = find_family("claude-sonnet-4")
+    load = load_of(question(), [CLIP], claude)
+    prompt = protocol("reality").prompt("paper").text
+    assert load.n_frames == 8
+    assert load.picture_tokens == 8 * 787  # 1024 x 576 each
+    assert 0 < load.text_tokens <= len(prompt) / 4 + 1
+    fewer = load_of(question(sampling="fps-1", max_pixels=50176), [CLIP], claude)
+    assert fewer.n_frames == 5
+    assert fewer.picture_tokens < 5 * 70
+
+
+def test_a_short_clip_shows_the_frames_it_has_and_a_pair_both_clips() -> None:
+    short = replace(CLIP, facts=replace(CLIP.facts, video=replace(VIDEO, n_frames=3)))
+    family = find_family("gpt-5")
+    assert load_of(question(), [short], family).n_frames == 3
+    assert load_of(question("preference"), [CLIP, short], family).n_frames == 11
+
+
+def test_instants_beside_frames_are_counted() -> None:
+    family = find_family("gpt-5")
+    bare, marked = (load_of(question(marks=marks), [CLIP], family) for marks in ("off", "on"))
+    assert marked.text_tokens - bare.text_tokens == pytest.approx(8 * 6 / 4, abs=1)
