@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,26 @@ def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixtur
     assert meter.cost_usd == 0.25
 
 
+def test_off_a_terminal_a_run_that_does_not_move_is_heard_of(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unreel.cli.meter.PIPE_PAUSE_S", 0.05)
+    with Meter(terminal=False) as meter:
+        meter.tell("reading bench")
+        time.sleep(0.5)
+    assert capsys.readouterr().err == "reading bench\n"
+
+
+def test_each_of_several_runs_is_counted_on_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with Meter(clock=lambda: 0.0, terminal=False) as meter:
+        meter.begin("1 of 2, coin: ")
+        meter.step("clips", Progress(done=3, totals={"cost_usd": 1.0}))
+        assert meter.spell_rows() == "3 rows of clips"
+        meter.begin("2 of 2, motion: ")
+        assert (meter.spell_rows(), meter.cost_usd) == ("", None)
+    assert capsys.readouterr().err == "1 of 2, coin: clips: 3, 0.0/s, 1.00 USD\n"
+
+
 def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
     for number, side in enumerate(("real", "generated/Veo")):
         path = tmp_path / "bench" / side / f"c{number}.mp4"
@@ -76,6 +97,9 @@ def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
         shown = b"".join(read_all(terminal))
     os.close(terminal)
     assert process.returncode == 0, shown
+    assert b"getting ready" in shown
+    assert b"reading bench" in shown
+    assert b"clips: 0 of 2" in shown
     assert b"clips: 2 of 2" in shown
     assert b"answers: 2 of 2" in shown
     assert b"\x1b[2K" in shown

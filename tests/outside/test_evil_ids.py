@@ -1,6 +1,7 @@
 """Ids, names and splits that strangers put into tables and recipes never reach beyond their folder."""
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,9 +146,10 @@ def test_the_name_of_a_recipe_is_one_folder_below_the_curations(
 
 @pytest.mark.parametrize("model", ["openai/../../../victim", "openai/" + "m" * 300, "openai/.."])
 def test_the_name_of_a_model_is_one_folder_below_the_runs(model: str, bench, world, call) -> None:
-    unreachable = f"{model}@http://127.0.0.1:9/v1"
     asked = ("--protocol", "reality", "--deadline", "0.2", "--trusted", "--max-requests", "1")
-    call("eval", bench, "--model", unreachable, *asked)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        unanswered = f"{model}@http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        call("eval", bench, "--model", unanswered, *asked)
     world.unharmed()
     assert [path.name for path in world.work.iterdir()] == ["runs"]
     assert len(list((world.work / "runs").iterdir())) == 1

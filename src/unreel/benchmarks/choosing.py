@@ -2,38 +2,66 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
 from unreel.core.identity import digest
 
-_Drawn = tuple[str, int, Entry]
+_Lot = tuple[str, int, Entry]
 
 
-def choose(entries: Iterable[Entry], n: int, *, seed: int) -> list[Entry]:
-    """`n` of `entries` in their order: both sides alike, and every creator alike, as far as they reach.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """How many rows were chosen of how many, and of which side."""
+
+    n: int
+    of: int
+    seed: int
+    real: int
+    generated: int
+
+    def __str__(self) -> str:
+        sides = f"{self.real:,} real, {self.generated:,} generated"
+        return f"{self.n:,} of {self.of:,} rows, drawn by seed {self.seed}: {sides}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The entries chosen, in their order, and what they were drawn from."""
+
+    entries: tuple[Entry, ...]
+    drawn: Drawn
+
+
+def choose(entries: Iterable[Entry], n: int, *, seed: int) -> Choice:
+    """`n` of `entries`: both sides alike, and every creator alike, as far as they reach.
 
     Which ones follows from `seed`. Clips of one scene have one lot, so that they come together and can
     still be paired. Every entry is read; no more than twice `n` of each creator are held.
     """
-    lots: defaultdict[str | None, list[_Drawn]] = defaultdict(list)
+    lots: defaultdict[str | None, list[_Lot]] = defaultdict(list)
+    of = 0
     for place, entry in enumerate(entries):
+        of = place + 1
         creator = entry.origin.creator if isinstance(entry.origin, Generated) else None
-        drawn = lots[creator]
-        drawn.append((digest("chosen", str(seed), entry.group or entry.name), place, entry))
-        if len(drawn) > 2 * n:
-            drawn[:] = _first(drawn)[:n]
+        lot = lots[creator]
+        lot.append((digest("chosen", str(seed), entry.group or entry.name), place, entry))
+        if len(lot) > 2 * n:
+            lot[:] = _first(lot)[:n]
     real = _first(lots.pop(None, []))
     generated = [*_in_turn(_first(lots[creator]) for creator in sorted(lots, key=str))]
-    chosen = sorted([*_in_turn([generated, real])][:n], key=lambda drawn: drawn[1])
-    return [entry for _, _, entry in chosen]
+    chosen = sorted([*_in_turn([generated, real])][:n], key=lambda one: one[1])
+    made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
+    drawn = Drawn(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
+    return Choice(tuple(entry for _, _, entry in chosen), drawn)
 
 
-def _first(drawn: list[_Drawn]) -> list[_Drawn]:
-    return sorted(drawn, key=lambda one: one[:2])
+def _first(lot: list[_Lot]) -> list[_Lot]:
+    return sorted(lot, key=lambda one: one[:2])
 
 
-def _in_turn(queues: Iterable[list[_Drawn]]) -> Iterator[_Drawn]:
+def _in_turn(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
     """The first of each, then the second of each, until all are empty."""
     return (one for one in chain(*zip_longest(*queues)) if one is not None)

@@ -1,5 +1,6 @@
 """`unreel eval`: a reviewer over a benchmark."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 
 from unreel.cli.columns import map_option
 from unreel.cli.instrument import InstrumentName
+from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import Lazy
 
@@ -15,8 +17,10 @@ from unreel.core.registry import Lazy
 @click.argument("benchmark", required=False)
 @click.option(
     "--model",
+    "models",
+    multiple=True,
     help="Who answers: provider/name, provider/name@URL, `recorded`, or a floor (coin, always-real, "
-    "always-generated, metadata, motion).",
+    "always-generated, metadata, motion). Repeat it to ask several, one after the other.",
 )
 @click.option(
     "--protocol",
@@ -42,8 +46,8 @@ from unreel.core.registry import Lazy
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Where the run is kept: a folder, or s3://bucket/prefix.  "
-    "[default: runs/MODEL-PROTOCOL-BENCHMARK]",
+    help="Where the run is kept: a folder, or s3://bucket/prefix; of several models, the folder that "
+    "holds their runs.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
 )
 @click.option(
     "--engine",
@@ -58,7 +62,7 @@ from unreel.core.registry import Lazy
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Ask about so many clips, both sides and all creators alike.",
+    help="Ask about so many clips, drawn by seed, both sides and all creators alike.",
 )
 @click.option(
     "--recorded", metavar="FILE", help="JSONL with the answers that the model `recorded` replays."
@@ -72,6 +76,11 @@ from unreel.core.registry import Lazy
 )
 @click.option("--retry-failed", is_flag=True, help="Ask again what failed before.")
 @click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Ask nobody: tell how many questions, tokens and, with --prices, how much money it takes.",
+)
+@click.option(
     "--fail-on-error",
     type=click.FloatRange(0, 1),
     default=0.0,
@@ -81,9 +90,13 @@ from unreel.core.registry import Lazy
 @trusted_option
 @json_option
 def eval_(**typed: Any) -> None:
-    """Put every question about BENCHMARK to a reviewer, keep the answers, and score them.
+    """Put every question about BENCHMARK to one reviewer or several, keep the answers, and score them.
 
     BENCHMARK is a folder or a table of clips with their truth; clips may lie at s3:// locations.
-    A second call with the same --out asks only what has no answer yet, after a kill -9 too.
+    A second call with the same --out asks only what has no answer yet, after a kill -9 too;
+    `unreel eval --out RUN` alone goes on with what RUN was started with.
     """
-    Lazy("unreel.cli.eval_job:ask_and_score", "eval").load()(**typed)
+    with Meter() as meter:
+        meter.tell("getting ready")
+        tell = Lazy("unreel.cli.eval_job:eval_models", "eval").load()(meter, **typed)
+    sys.exit(tell())

@@ -1,28 +1,61 @@
-"""A run as `unreel eval` makes it: resolved from what was typed, asked, scored, told."""
+"""Runs as `unreel eval` makes them: resolved from what was typed, asked one after the other, scored."""
 
-import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from unreel.cli.columns import read_mapping
 from unreel.cli.condition import read_conditions
 from unreel.cli.contacts import tell_contacts
+from unreel.cli.eval_words import Broken, Done, Foreseen, tell_done, tell_foreseen
 from unreel.cli.heaps import share_heaps
-from unreel.cli.meter import Meter, spell_cost
-from unreel.cli.output import print_json, say
-from unreel.cli.scorecard import print_scores, score_rows
-from unreel.cli.stopping import goes_on
-from unreel.core.settings import read_settings
+from unreel.cli.meter import Meter
+from unreel.cli.stopping import Stopped, goes_on
+from unreel.core.errors import (
+    InvalidSettingError,
+    KeyRejectedError,
+    UnreadableSourceError,
+    UnreelError,
+)
+from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.engine.run import ALL_FAILURES
+from unreel.engine.whereabouts import find_place
 from unreel.evaluate.finding import plan_run
-from unreel.evaluate.job import Outcome, evaluate
-from unreel.evaluate.recipe import resolve_recipe
+from unreel.evaluate.forecast import forecast
+from unreel.evaluate.job import Run, evaluate
+from unreel.evaluate.recipe import EvalRecipe, check_recipe, resolve_recipe
 from unreel.evaluate.scoring import score_run
+from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
 from unreel.media.access import require_protection
+from unreel.recipes.check import given
+from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.listening import require_listening
+
+_OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
+"""What stops the run of one model among several; all else stops them all."""
 
 
-def ask_and_score(  # noqa: PLR0913  one parameter for each option
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How the runs are made, whoever is asked."""
+
+    engine: str
+    retry_failed: bool
+    settings: Settings
+    meter: Meter
+
+    @property
+    def retry(self) -> frozenset[str]:
+        """Reasons of failures that are asked again."""
+        return ALL_FAILURES if self.retry_failed else frozenset()
+
+
+def eval_models(  # noqa: PLR0913  one parameter for each option
+    meter: Meter,
     *,
+    models: tuple[str, ...],
     recipe: Path | None,
     conditions: tuple[str, ...],
     nframe: int | None,
@@ -32,48 +65,128 @@ def ask_and_score(  # noqa: PLR0913  one parameter for each option
     engine: str,
     retry_failed: bool,
     fail_on_error: float,
+    dry_run: bool,
     trusted: bool,
     as_json: bool,
     **flags: Any,
-) -> None:
-    """Ask what has no answer yet, print the scores, and end the program."""
+) -> "partial[int]":
+    """Ask what has no answer yet, or foresee it; what tells of it, and gives the command's status."""
     flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = read_mapping(mapping) or None
-    resolved = resolve_recipe(recipe, flags)
-    share_heaps()
     settings = read_settings()
+    named = tuple(dict.fromkeys(models)) or (None,)
+    recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
+    share_heaps()
     require_protection(settings, trusted=trusted)
-    tell_contacts([resolved.reviewer.model], settings)
-    run = plan_run(resolved, out, settings, trusted=trusted)
-    with Meter() as meter, goes_on(run.place.uri, meter):
+    runs = _plan(recipes, out, settings, trusted=trusted)
+    way = Way(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
+    if dry_run:
+        return partial(tell_foreseen, _foresee(runs, way), as_json=as_json)
+    tell_contacts([run.recipe.reviewer.model for run in runs], settings)
+    for run in runs:
+        if not run.answers.exists():
+            _require_server(run, way)
+    results = _ask_all(runs, way)
+    return partial(tell_done, results, fail_on_error=fail_on_error, as_json=as_json)
+
+
+def _resolve(
+    file: Path | None, flags: Mapping[str, Any], out: str | None, settings: Settings
+) -> EvalRecipe:
+    """What was typed; where that names no benchmark, above what the run at `out` was started with."""
+    if file is None and flags["benchmark"] is None and out is not None:
+        stored = find_recipe(find_place(out, read_storage(settings)))
+        if isinstance(stored, StoredRecipe):
+            return check_recipe(stored.recipe.stored() | given(flags))
+    return resolve_recipe(file, flags)
+
+
+def _plan(
+    recipes: Sequence[EvalRecipe], out: str | None, settings: Settings, *, trusted: bool
+) -> list[Run]:
+    """A run for each recipe: at `out` itself, or where there are several, below it by its usual name."""
+    if len(recipes) == 1:
+        return [plan_run(recipes[0], out, settings, trusted=trusted)]
+    runs: dict[str, Run] = {}
+    for recipe in recipes:
+        run = plan_run(recipe, None, settings, trusted=trusted)
+        if out is not None:
+            below = f"{out.rstrip('/')}/{Path(run.place.uri).name}"
+            run = plan_run(recipe, below, settings, trusted=trusted)
+        if (same := runs.get(run.place.uri)) is not None:
+            both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
+            setting, problem = "model", f"{both} would both be kept in {run.place.uri}"
+            remedy = "Ask one of them in a call of its own, with --out"
+            raise InvalidSettingError(setting, problem, remedy)
+        runs[run.place.uri] = run
+    return list(runs.values())
+
+
+def _foresee(runs: Sequence[Run], way: Way) -> list[Foreseen]:
+    foreseen = []
+    for number, run in enumerate(runs, start=1):
+        way.meter.begin(_whose(run, number, runs))
+        found = forecast(
+            run,
+            retry_failed=way.retry,
+            on_due=way.meter.expect,
+            on_step=way.meter.step,
+            on_phase=way.meter.tell,
+        )
+        foreseen.append(Foreseen(run=run, forecast=found))
+    return foreseen
+
+
+def _ask_all(runs: Sequence[Run], way: Way) -> list[Done | Broken]:
+    results: list[Done | Broken] = []
+    for number, run in enumerate(runs, start=1):
+        way.meter.begin(_whose(run, number, runs))
+        try:
+            results.append(_ask(run, way, surveyed=runs[0] if number > 1 else None))
+        except _OF_ONE_MODEL as error:
+            if len(runs) == 1:
+                raise
+            results.append(Broken(run=run, error=error))
+        except (Stopped, UnreelError) as stopped:
+            for result in results:
+                stopped.add_note(
+                    f"{result.run.recipe.reviewer.model}: kept in {result.run.place.uri}"
+                )
+            raise
+    return results
+
+
+def _whose(run: Run, number: int, runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return ""
+    return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
+
+
+def _ask(run: Run, way: Way, *, surveyed: Run | None) -> Done:
+    meter = way.meter
+
+    def expect(part: str, due: int) -> None:
+        if part == "answers" and due:
+            _require_server(run, way)
+        meter.expect(part, due)
+
+    with goes_on(run.place.uri, meter):
         outcome = evaluate(
             run,
-            engine=engine,
-            retry_failed=ALL_FAILURES if retry_failed else (),
-            on_due=meter.expect,
+            engine=way.engine,
+            retry_failed=way.retry,
+            surveyed=surveyed,
+            on_due=expect,
             on_step=meter.step,
+            on_phase=meter.tell,
         )
-    scores = score_run(run, mode=resolved.reviewer.parser)
-    if as_json:
-        told = {"outcome": outcome, "cost_usd": meter.cost_usd, "scores": score_rows(scores)}
-        print_json({"run": run.place.uri, **told})
-    else:
-        _report(outcome, run.place.uri, cost_usd=meter.cost_usd)
-        print_scores(scores)
-    failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in scores)
-    asked = sum(s.scorecard.n_questions for s in scores)
-    sys.exit(1 if failed > fail_on_error * max(1, asked) else 0)
+        meter.tell("scoring")
+        scores = score_run(run, mode=run.recipe.reviewer.parser)
+    return Done(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
 
 
-def _report(outcome: Outcome, uri: str, *, cost_usd: float | None) -> None:
-    answers = outcome.answers
-    spent = "" if cost_usd is None else f", {spell_cost(cost_usd)} spent on them"
-    say(
-        f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
-        f"{answers.already} kept from before; run in {uri}"
-    )
-    for reason, n in {**answers.failures, **outcome.unreadable}.items():
-        say(f"  failed: {n} {reason}")
-    if outcome.n_rejected:
-        first = outcome.rejected[0]
-        say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
+def _require_server(run: Run, way: Way) -> None:
+    if way.engine != "local":
+        return  # it is asked from other machines
+    for contact in contacts([run.recipe.reviewer.model], key_hosts=way.settings.key_hosts):
+        require_listening(contact)

@@ -1,5 +1,6 @@
 """How far a run is: one rewritten line on a terminal, a line now and then elsewhere."""
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,6 +25,9 @@ _HOUR_S: Final = 3600
 class Meter:
     """Told of each commit, it tells the person. Use it with `with`; it writes to stderr alone.
 
+    On a terminal one line says from the first moment what is going on. Elsewhere a line comes with the
+    first commit, and then now and then, also where nothing moves.
+
     Args:
         clock: seconds that only grow.
         terminal: whether one line is rewritten; found out by itself.
@@ -33,13 +37,17 @@ class Meter:
         self, *, clock: Callable[[], float] = time.monotonic, terminal: bool | None = None
     ) -> None:
         self._clock, self._terminal = clock, terminal
+        self._whose = ""
+        self._phase = ""
         self._part = ""
         self._due: int | None = None
+        self._progress: Progress | None = None
         self.cost_usd: float | None = None
         """What the rows so far cost; `None` where no price is known."""
         self._n_of_part: dict[str, int] = {}
         self._began_s = clock()
         self._told_s: float | None = None
+        self._told = ""
         self._open = ExitStack()
         self._live: Any = None
 
@@ -50,8 +58,13 @@ class Meter:
 
         console = open_console(stderr=True)
         if console.is_terminal if self._terminal is None else self._terminal:
-            live = Live(console=console, transient=True, auto_refresh=False)
+            live = Live(console=console, transient=True, get_renderable=self._render)
             self._live = self._open.enter_context(live)
+        else:
+            ended = threading.Event()
+            ticking = threading.Thread(target=self._tick, args=(ended,), daemon=True)
+            ticking.start()
+            self._open.callback(ended.set)
         return self
 
     def __exit__(
@@ -62,37 +75,80 @@ class Meter:
     ) -> None:
         self._open.close()
 
-    @property
-    def n_rows(self) -> int:
-        """Rows that were committed so far, of all parts."""
-        return sum(self._n_of_part.values())
+    def begin(self, whose: str = "") -> None:
+        """Another run begins; where there are several, its lines start with `whose` it is."""
+        self._whose, self._part, self._due, self.cost_usd = whose, "", None, None
+        self._progress, self._n_of_part = None, {}
+
+    def tell(self, phase: str) -> None:
+        """Something begins whose length nobody knows."""
+        self._phase, self._part, self._began_s = phase, "", self._clock()
+        self._refresh()
 
     def expect(self, part: str, due: int) -> None:
         """A part begins, with so many rows to come."""
         self._part, self._due, self._began_s = part, due, self._clock()
+        self._progress = None
+        self._refresh()
 
     def step(self, part: str, progress: "Progress") -> None:
         """Rows of a part were committed."""
         if part != self._part:
             self._part, self._due = part, None
+        self._progress = progress
         self._n_of_part[part] = progress.done + progress.failed
         self.cost_usd = progress.totals.get(COST, self.cost_usd)
-        now_s = self._clock()
-        line = describe(part, progress, due=self._due, seconds=now_s - self._began_s)
-        if self._live is not None:
-            from rich.text import Text
+        if self._live is None and self._is_time():
+            self._say()
+        self._refresh()
 
-            self._live.update(Text(plain(line), no_wrap=True, overflow="ellipsis"), refresh=True)
-        elif self._told_s is None or now_s - self._told_s >= PIPE_PAUSE_S:
-            self._told_s = now_s
-            say(line)
+    def spell_rows(self) -> str:
+        """What was committed so far, in words; "" where nothing was."""
+        return ", ".join(f"{n:,} rows of {part}" for part, n in self._n_of_part.items() if n)
+
+    def _line(self) -> str:
+        seconds = self._clock() - self._began_s
+        if not self._part:
+            passed = f", {spell_time(seconds)}" if self._live and seconds >= 1 else ""
+            return f"{self._whose}{self._phase}{passed}"
+        progress = self._progress or _nothing()
+        return self._whose + describe(self._part, progress, due=self._due, seconds=seconds)
+
+    def _render(self) -> Any:
+        from rich.text import Text
+
+        return Text(plain(self._line()), no_wrap=True, overflow="ellipsis")
+
+    def _refresh(self) -> None:
+        if self._live is not None:
+            self._live.refresh()
+
+    def _is_time(self) -> bool:
+        return self._told_s is None or self._clock() - self._told_s >= PIPE_PAUSE_S
+
+    def _say(self) -> None:
+        self._told_s, self._told = self._clock(), self._line()
+        say(self._told)
+
+    def _tick(self, ended: threading.Event) -> None:
+        while not ended.wait(PIPE_PAUSE_S):
+            if self._is_time() and self._line() != self._told:
+                self._say()
+
+
+def _nothing() -> "Progress":
+    from unreel.engine.progress import Progress
+
+    return Progress()
 
 
 def describe(part: str, progress: "Progress", *, due: int | None, seconds: float) -> str:
     """One line: done of due, rate, remaining time, money, and failures by cause."""
     n = progress.done + progress.failed
     rate = n / seconds if seconds > 0 else 0.0
-    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}"), f"{rate:.1f}/s"]
+    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
+    if n:
+        told.append(f"{rate:.1f}/s")
     if due is not None and rate > 0 and due > n:
         told.append(f"{spell_time((due - n) / rate)} left")
     if COST in progress.totals:

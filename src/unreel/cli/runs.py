@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from unreel.cli.again import asks_again
 from unreel.cli.output import json_option, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import Lazy
@@ -59,6 +60,9 @@ def list_(*, folder: str, as_json: bool) -> None:
         print_table([name for name in rows[0] if name != "problem"], rows)
         for row in unreadable:
             say(f"{row['run']}: {row['problem']}")
+        for row in rows:
+            if row["failed"] and not row["problem"]:
+                say(f"Ask again what failed in {row['run']}: {asks_again(str(row['run']))}")
     else:
         say(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")
     sys.exit(1 if unreadable else 0)

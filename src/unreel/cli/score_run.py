@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from unreel.cli.again import asks_again
 from unreel.cli.output import Form, print_json, say
 from unreel.cli.score_texts import open_texts, tell_texts
 from unreel.cli.scorecard import print_scores, score_rows
@@ -41,5 +42,7 @@ def score_kept(
         print_scores(scores, form)
         for what, value in told.items():
             say(f"{what}: {value}")
+        if any(score.scorecard.failures for score in scores):
+            say(f"Ask again what failed: {asks_again(named)}")
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
     return 0 if complete else 1

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from unreel.core.errors import GO_ON
+from unreel.cli.again import again
+from unreel.core.errors import GO_ON, UnreadableSourceError
 
 if TYPE_CHECKING:
     from unreel.cli.meter import Meter
@@ -19,6 +20,9 @@ _NAMES: Final = {
 }
 _STDERR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h"
+_STOPPING: Final = "\nstopping: what is finished is being kept; a second Ctrl-C ends at once\n"
+_at_work: Final[list[str]] = []
+"""Places of the jobs that keep what is finished when they are stopped."""
 
 
 class Stopped(BaseException):
@@ -50,6 +54,8 @@ def hear_signals() -> None:
                 os.write(_STDERR, _SHOW_CURSOR.encode())
             os._exit(128 + number)
         heard.append(number)
+        if _at_work:
+            os.write(_STDERR, _STOPPING.encode())
         raise Stopped(number)
 
     for number in _NAMES:
@@ -60,10 +66,14 @@ def hear_signals() -> None:
 @contextmanager
 def goes_on(place: str, meter: "Meter") -> Iterator[None]:
     """Note on whatever stops a job what is kept of it, and how to go on."""
+    _at_work.append(place)
     try:
         yield
     except (Stopped, OSError) as stopped:
-        rows = "1 row" if meter.n_rows == 1 else f"{meter.n_rows:,} rows"
-        if meter.n_rows:
-            stopped.add_note(f"{rows} of this call and all from before are kept in {place}")
+        if parts := meter.spell_rows():
+            stopped.add_note(f"Of this call {parts} are kept in {place}, and all from before")
+        if not isinstance(stopped, UnreadableSourceError):
+            stopped.add_note(f"Go on with {again()}")
         raise
+    finally:
+        _at_work.remove(place)

@@ -55,8 +55,14 @@ class Roll:
 
 def count_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> int:
     """How many of `rows` the table has no row for, or one that failed for a reason in `retry`."""
-    source, n = iter(rows), 0
+    return sum(1 for _ in find_due(rows, table, retry=retry))
+
+
+def find_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> Iterator[Row]:
+    """Those of `rows` that the table has no row for, or one that failed for a reason in `retry`."""
+    source = iter(rows)
     while chunk := {row["key"]: row for row in itertools.islice(source, _LOOK)}:
         held = table.held(list(chunk))
-        n += sum(key not in held or held[key].is_due(row, retry) for key, row in chunk.items())
-    return n
+        for key, row in chunk.items():
+            if key not in held or held[key].is_due(row, retry):
+                yield row

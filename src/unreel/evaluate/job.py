@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.choosing import choose
+from unreel.benchmarks.choosing import Drawn, choose
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.benchmarks.planning import Planned, Scope, Unaskable, plan_questions
@@ -34,7 +34,7 @@ from unreel.evaluate.counting import Ahead, Roll, count_due
 from unreel.evaluate.fitting import Learnable, describe_reviewer
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
-from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
+from unreel.evaluate.survey import Survey, SurveyStage, recall, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import Opener, lend
@@ -90,13 +90,18 @@ class Run:
         return open_benchmark(Path(recipe.benchmark), recipe.layout, mapping=recipe.mapping or None)
 
     def entries(
-        self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None] = lambda _row: None
+        self,
+        benchmark: Benchmark,
+        on_rejected: Callable[[Rejected], None] = lambda _row: None,
+        on_drawn: Callable[[Drawn], None] = lambda _drawn: None,
     ) -> Iterator[Entry]:
         """The entries that it asks about; rows that cannot be used are told to `on_rejected`."""
         usable, recipe = self._usable(benchmark, on_rejected), self.recipe
         if recipe.limit is None or recipe.choice == "first":
             return itertools.islice(usable, recipe.limit)
-        return iter(choose(usable, recipe.limit, seed=recipe.seed))
+        choice = choose(usable, recipe.limit, seed=recipe.seed)
+        on_drawn(choice.drawn)
+        return iter(choice.entries)
 
     def _usable(
         self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None]
@@ -107,10 +112,10 @@ class Run:
             elif self.recipe.split in {None, row.split}:
                 yield row
 
-    def plan(self) -> Iterator[Planned[Clip] | Unaskable | Rejected]:
+    def plan(self, survey: Survey | None = None) -> Iterator[Planned[Clip] | Unaskable | Rejected]:
         """Its questions, once its clips were surveyed."""
         benchmark, scope = self.benchmark(), self.scope
-        found = Survey(self.clips).find_files(
+        found = (survey or Survey(self.clips)).find_files(
             benchmark, self.entries(benchmark), cleaned=scope.shows_cleaned
         )
         return plan_questions(found, scope)
@@ -133,6 +138,8 @@ class Outcome:
     """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
     rejected: tuple[Rejected, ...] = ()
     """The first of them."""
+    drawn: Drawn | None = None
+    """What a limit took of the benchmark; `None` where there is none, or it takes the first."""
 
 
 @stores_told()
@@ -143,8 +150,10 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     retry_failed: Collection[str] = (),
     pace: CommitPace | None = None,
     reviewer: Reviewer | None = None,
+    surveyed: Run | None = None,
     on_due: Callable[[str, int], None] | None = None,
     on_step: Step = lambda _part, _progress: None,
+    on_phase: Callable[[str], None] = lambda _words: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> Outcome:
     """Ask every question of the run that has no answer yet, and keep what comes back.
@@ -152,17 +161,18 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     The benchmark is gone through twice: to survey its clips, then to ask.
 
     `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
-    look ahead it is told that many answers at most, and nothing of the clips. `reviewer` is asked in the
-    place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
+    look ahead it is told that many answers at most, and nothing of the clips. `on_phase` is told in words
+    what begins between the parts. Files that the run `surveyed` knows are not looked at again. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
     the steps of each commit, by name and part (`answers-written`), for tests that kill a run.
     """
     require_conditional_puts(run.place)
+    on_phase(f"reading {run.recipe.benchmark}")
     benchmark = run.benchmark()
-    left_out, cleaned = _LeftOut(), run.scope.shows_cleaned
+    left_out, cleaned = LeftOut(), run.scope.shows_cleaned
     learns = reviewer is None and run.recipe.reviewer.learns
     # Whoever cannot be asked is told of before the first clip is opened.
     opener = None if learns else _opener(run, reviewer)
-    roll = Roll(run.entries(benchmark, left_out.reject), keeps=learns)
+    roll = Roll(run.entries(benchmark, left_out.reject, left_out.draw), keeps=learns)
     _require_cleaned(run.scope, roll, is_known=roll.ahead.is_whole)
 
     def put(
@@ -187,13 +197,17 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             files = survey_rows(benchmark, roll.ahead.first, run.access, cleaned=cleaned)
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
         clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
+        if surveyed is not None:
+            clips = recall(clips, surveyed.clips)
         survey = SurveyStage(run.access)
-        surveyed = put("clips", clips, survey, table=run.clips, retry=retry_failed)
+        looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         _require_cleaned(run.scope, roll, is_known=True)
         if opener is None:
+            on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_learnables, run, benchmark, roll.kept)
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
         _keep_recipe(run, opener.name)
+        on_phase("counting the questions")
         in_flight = run.recipe.reviewer.max_connections
         stage = ReviewStage(opener, run.access, in_flight=in_flight)
         questions: Iterable[Row] = left_out.sift(run.plan(), opener.name)
@@ -205,11 +219,12 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         asked = put("answers", questions, stage, table=run.answers, retry=again)
     return Outcome(
         reviewer=opener.name,
-        clips=surveyed,
+        clips=looked_at,
         answers=asked,
         unreadable=dict(left_out.unreadable),
         n_rejected=left_out.n_rejected,
         rejected=tuple(left_out.rejected),
+        drawn=left_out.drawn,
     )
 
 
@@ -251,13 +266,17 @@ def _require_recipe(place: Place) -> StoredRecipe:
     return stored
 
 
-class _LeftOut:
-    """What cannot be asked, counted while the questions go by."""
+class LeftOut:
+    """What is not asked, counted while the questions go by."""
 
     def __init__(self) -> None:
         self.unreadable: Counter[str] = Counter()
         self.n_rejected = 0
         self.rejected: list[Rejected] = []
+        self.drawn: Drawn | None = None
+
+    def draw(self, drawn: Drawn) -> None:
+        self.drawn = drawn
 
     def reject(self, row: Rejected) -> None:
         self.n_rejected += 1
@@ -268,13 +287,17 @@ class _LeftOut:
         self, plan: Iterable[Planned[Clip] | Unaskable | Rejected], reviewer: str
     ) -> Iterator[dict[str, Any]]:
         for planned in plan:
-            match planned:
-                case Planned():
-                    yield answer_row(planned, reviewer)
-                case Unaskable():
-                    self.unreadable[planned.failure.reason.value] += 1
-                case Rejected():
-                    self.reject(planned)
+            if isinstance(planned, Planned):
+                yield answer_row(planned, reviewer)
+            else:
+                self.leave(planned)
+
+    def leave(self, planned: Unaskable | Rejected) -> None:
+        match planned:
+            case Unaskable():
+                self.unreadable[planned.failure.reason.value] += 1
+            case Rejected():
+                self.reject(planned)
 
 
 def _require_cleaned(scope: Scope, roll: Roll, *, is_known: bool) -> None:

@@ -28,12 +28,14 @@ _FACTS_LENGTH: Final = 1 << 20
 
 
 class SurveyStage(MediaStage):
-    """Adds a clip's id and facts to its row."""
+    """Adds a clip's id and facts to its row, where they are not there already."""
 
     def __init__(self, access: Access, *, in_flight: int = 2) -> None:
         super().__init__(access, in_flight=in_flight)
 
     def __call__(self, row: Row) -> Row:
+        if row.get("facts"):
+            return row
         with local_copy(row["location"], self._access) as file:
             facts = self._reader.probe(file)
             if isinstance(facts, Failure):
@@ -58,11 +60,23 @@ def survey_rows(
             yield row | ({"mark": marks[row["location"]]} if row["location"] in marks else {})
 
 
-class Survey:
-    """What was found at the files of a benchmark."""
+def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
+    """The rows, those whose file another run has surveyed with what it found there."""
+    source = iter(rows)
+    while chunk := list(itertools.islice(source, _LOOK)):
+        found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
+        for row in chunk:
+            there = found.get(row["key"], {})
+            is_same = there.get("mark") == row.get("mark") and not there.get("failure_reason")
+            what = ("clip", "facts")
+            yield row | ({name: there[name] for name in what} if there and is_same else {})
 
-    def __init__(self, table: "Table") -> None:
-        self._table = table
+
+class Survey:
+    """What was found at the files of a benchmark, in one table or in several."""
+
+    def __init__(self, *tables: "Table") -> None:
+        self._tables = tables
 
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
@@ -79,9 +93,10 @@ class Survey:
         while chunk := list(itertools.islice(source, _LOOK)):
             places = [_locations(benchmark, entry, cleaned=cleaned) for entry in chunk]
             marks = {place: file_mark(place) for pair in places for place in pair}
-            rows = {row["key"]: row for row in self._table.get(list(marks.values()))}
+            keys = list(marks.values())
+            rows = {row["key"]: row for table in self._tables for row in table.get(keys)}
             found = {
-                place: _found(place, rows.get(mark), source=self._table.place.uri)
+                place: _found(place, rows.get(mark), source=self._tables[0].place.uri)
                 for place, mark in marks.items()
             }
             for entry, (place, *second) in zip(chunk, places, strict=True):

@@ -1,0 +1,224 @@
+"""What `unreel eval` says at its end: of one run, of several side by side, and of what was foreseen."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.cli.again import again
+from unreel.cli.meter import spell_cost
+from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.scorecard import figure, print_scores, say_counts, score_rows
+from unreel.core.errors import UnreelError
+from unreel.core.failure import stored_failure
+from unreel.core.question import Condition
+from unreel.evaluate.forecast import Bill, Forecast
+from unreel.evaluate.job import NEVER_PUT, Outcome, Run
+from unreel.evaluate.scoring import ConditionScore
+
+_REJECTED_KEY: Final = (
+    "failure_reason = 'key-rejected' OR "
+    "(failure_reason = 'request-rejected' AND failure_detail LIKE 'status 401%')"
+)
+"""Rows of earlier releases, which kept what a rejected key cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A run that was asked to its end."""
+
+    run: Run
+    outcome: Outcome
+    cost_usd: float | None
+    scores: Sequence[ConditionScore]
+
+    @property
+    def n_questions(self) -> int:
+        """Questions that were put."""
+        return sum(score.scorecard.n_questions for score in self.scores)
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Questions without an answer, by reason."""
+        tally: Counter[str] = Counter()
+        for score in self.scores:
+            tally.update(score.scorecard.failures)
+        return tally
+
+    def status(self, fail_on_error: float) -> int:
+        """1 where more failed than may."""
+        failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in self.scores)
+        return int(failed > fail_on_error * max(1, self.n_questions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """The run of one model among several that something stopped."""
+
+    run: Run
+    error: UnreelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """A run that was not asked."""
+
+    run: Run
+    forecast: Forecast
+
+
+def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json: bool) -> int:
+    """Print what came of each run; the worst of their statuses."""
+    done = [result for result in results if isinstance(result, Done)]
+    if as_json:
+        documents = [_document(result) for result in results]
+        print_json(documents if len(documents) > 1 else documents[0])
+    elif len(results) == 1:
+        _report(done[0])
+        print_scores(done[0].scores)
+        _tell_failures(done[0])
+    else:
+        _tell_several(results, done)
+    broken = 2 if len(done) < len(results) else 0
+    return max([broken, *(result.status(fail_on_error) for result in done)])
+
+
+def _document(result: Done | Broken) -> dict[str, object]:
+    if isinstance(result, Broken):
+        model = result.run.recipe.reviewer.model
+        return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
+    told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
+    return {"run": result.run.place.uri, **told, "scores": score_rows(result.scores)}
+
+
+def _report(done: Done) -> None:
+    outcome, answers = done.outcome, done.outcome.answers
+    spent = "" if done.cost_usd is None else f", {spell_cost(done.cost_usd)} spent on them"
+    say(
+        f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
+        f"{answers.already} kept from before; run in {done.run.place.uri}"
+    )
+    if outcome.drawn is not None:
+        say(f"  {outcome.drawn}")
+    for reason, n in {**answers.failures, **outcome.unreadable}.items():
+        say(f"  failed: {n} {reason}")
+    if outcome.n_rejected:
+        first = outcome.rejected[0]
+        say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
+
+
+def _tell_failures(done: Done) -> None:
+    """What failed and why, in the words of the first, and how to ask again."""
+    if not done.failures:
+        return
+    name = done.outcome.reviewer
+    for reason in done.failures:
+        if (first := _first_failure(done.run, reason)) is not None:
+            say(f"{name}, the first {first}")
+    if n := done.run.answers.count(_REJECTED_KEY):
+        say(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
+    if set(done.failures) - NEVER_PUT:
+        say(f"Ask again what failed: {again('--retry-failed')}")
+    else:
+        say(f"Ask what was not put: {again()}")
+
+
+def _first_failure(run: Run, reason: str) -> str | None:
+    if not run.answers.exists():
+        return None
+    quoted = reason.replace("'", "''")
+    rows = run.answers.rows(
+        ("failure_reason", "failure_detail"), where=f"failure_reason = '{quoted}'"
+    )
+    for row in rows:
+        return str(stored_failure(row["failure_reason"], row["failure_detail"]))
+    return None
+
+
+def _tell_several(results: Sequence[Done | Broken], done: Sequence[Done]) -> None:
+    for each in done:
+        _report(each)
+        for score in each.scores:
+            say_counts(score.scorecard)
+        _tell_failures(each)
+    for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
+        say(f"condition: {condition}")
+        _print_side_by_side(condition, done)
+    for result in results:
+        if isinstance(result, Broken):
+            say(f"{result.run.recipe.reviewer.model}: {result.error}")
+    if len(done) > 1:
+        places = [each.run.place.uri for each in done]
+        say(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")
+        say(f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`")
+
+
+def _print_side_by_side(condition: Condition, done: Sequence[Done]) -> None:
+    cells: dict[str, dict[str, object]] = {}
+    names = [each.outcome.reviewer for each in done]
+    for each in done:
+        for score in each.scores:
+            if score.condition != condition:
+                continue
+            for metric in score.scorecard.metrics:
+                if ": " not in metric.name and metric.coverage.asked:
+                    row = cells.setdefault(metric.name, dict.fromkeys(names, ""))
+                    row[each.outcome.reviewer] = figure(metric.value)
+    rows = [{"metric": name, **row} for name, row in cells.items()]
+    print_table(("metric", *names), rows)
+
+
+def tell_foreseen(foreseen: Sequence[Foreseen], *, as_json: bool) -> int:
+    """Print what would be asked, by whom, for how much."""
+    if as_json:
+        documents = [
+            {"run": each.run.place.uri, "forecast": each.forecast, "cost_usd": _whole_cost(each)}
+            for each in foreseen
+        ]
+        print_json(documents if len(documents) > 1 else documents[0])
+        return 0
+    for each in foreseen:
+        echo(*_foreseen_lines(each))
+    say("Nobody was asked, and nothing was written")
+    return 0
+
+
+def _foreseen_lines(foreseen: Foreseen) -> Iterator[str]:
+    found = foreseen.forecast
+    clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
+    yield (
+        f"{found.reviewer}: {found.n_questions:,} questions about {clips}, "
+        f"{found.n_answered:,} answered, {found.n_due:,} to ask; run in {foreseen.run.place.uri}"
+    )
+    if found.drawn is not None:
+        yield f"  {found.drawn}"
+    for reason, n in found.failed.items():
+        yield f"  failed before: {n:,} {reason}, asked again only with --retry-failed"
+    for reason, n in found.unreadable.items():
+        yield f"  clips that cannot be shown: {n:,} {reason}"
+    if found.n_rejected:
+        yield f"  rows of the benchmark that cannot be used: {found.n_rejected:,}"
+    if found.bill is None:
+        yield "  no server is asked: no tokens, no money"
+    else:
+        yield from _bill_lines(found.bill)
+
+
+def _bill_lines(bill: Bill) -> Iterator[str]:
+    taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
+    yield f"  shown: {bill.n_frames:,} frames"
+    yield f"  sent: {taken} ({bill.input_by})"
+    yield f"  written: {bill.output_tokens:,} tokens ({bill.output_by})"
+    if bill.input_usd is None or bill.output_usd is None:
+        yield "  money: not known; name a file with the price of its tokens: --prices FILE"
+    else:
+        sent, written = (spell_cost(float(cost)) for cost in (bill.input_usd, bill.output_usd))
+        yield f"  money: {sent} for what is sent, {written} for what is written"
+
+
+def _whole_cost(foreseen: Foreseen) -> float | None:
+    bill = foreseen.forecast.bill
+    if bill is None or bill.input_usd is None or bill.output_usd is None:
+        return None
+    return float(bill.input_usd + bill.output_usd)

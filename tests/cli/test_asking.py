@@ -1,0 +1,235 @@
+"""Asking without frustration: keys, servers, several models, a dry run, and how to go on."""
+
+import json
+import shlex
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+SECRET = "sk-4f0c9e-never-shown"
+FLOORS = ("--model", "coin", "--model", "always-real")
+
+
+@dataclass
+class Chat:
+    """A server on loopback that answers `tiny`, rejects the key for `locked`, and knows no `lost`."""
+
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+    is_mended: bool = False
+
+    def model(self, name: str) -> str:
+        return f"vllm/{name}@http://127.0.0.1:{self.port}/v1"
+
+    def reply(self, model: str) -> tuple[int, dict[str, Any]]:
+        self.asked.append(model)
+        if model == "locked" and not self.is_mended:
+            return 401, {"error": {"message": "Incorrect API key provided."}}
+        if model == "lost" and not self.is_mended:
+            return 404, {"error": {"message": "There is no model lost."}}
+        said = {"role": "assistant", "content": "<answer>1</answer>"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 20}
+        return 200, {"choices": [{"finish_reason": "stop", "message": said}], "usage": usage}
+
+
+@pytest.fixture
+def chat() -> Iterator[Chat]:
+    state = Chat()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            status, reply = state.reply(body["model"])
+            data = json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = server.server_port
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """Two real clips and two generated ones."""
+    for number, side in enumerate(("real", "real", "generated/Veo", "generated/Veo")):
+        path = tmp_path / "bench" / side / f"{number}.mp4"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(synthesise(ClipRecipe(width=96, height=64, n_frames=12, seed=number)))
+    return tmp_path / "bench"
+
+
+def words(*options: object) -> tuple[str, ...]:
+    return ("eval", "bench", "--protocol", "reality", "--trusted", *map(str, options))
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_rejected_key_is_told_once_by_its_variable_with_what_to_type(
+    run, chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_COMPATIBLE_API_KEY", SECRET)
+    monkeypatch.setenv("UNREEL_KEY_HOSTS", f"127.0.0.1:{chat.port}")
+    typed = words("--model", chat.model("locked"), "--max-connections", 1, "--out", "my run")
+    done = run(*typed)
+    assert done.returncode == 2
+    assert len(chat.asked) == 1
+    assert done.stderr.count("Incorrect API key provided") == 1
+    assert "asked with the key in OPENAI_COMPATIBLE_API_KEY" in done.stderr
+    assert f"Go on with `{shlex.join(['unreel', *typed])}`" in done.stderr
+    assert "4 rows of clips are kept in my run" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("bench")
+def test_failures_are_told_in_the_servers_words_with_the_command_that_asks_again(
+    run, chat: Chat
+) -> None:
+    typed = words("--model", chat.model("lost"), "--out", "r")
+    done = run(*typed)
+    assert done.returncode == 1
+    assert done.stderr.count("There is no model lost") == 1
+    retry = shlex.join(["unreel", *typed, "--retry-failed"])
+    assert f"Ask again what failed: `{retry}`" in done.stderr
+    listed = run("runs", ".")
+    assert "Ask again what failed in r: `unreel eval --out r --retry-failed`" in listed.stderr
+    chat.is_mended = True
+    again = run("eval", "--out", "r", "--retry-failed", "--trusted", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["outcome"]["answers"]["done"] == 4
+
+
+@pytest.mark.usefixtures("bench")
+def test_rejections_that_an_earlier_release_kept_are_told(run, tmp_path: Path) -> None:
+    said = [
+        {"clip": f"{n}.mp4", "failure": "request-rejected", "detail": "status 401: Who?"}
+        for n in range(4)
+    ]
+    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, said)))
+    done = run(*words("--model", "recorded", "--recorded", "said.jsonl"))
+    assert done.returncode == 1
+    assert "4 questions failed for a rejected key in an earlier call" in done.stderr
+    assert "--retry-failed`" in done.stderr
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_local_server_that_is_not_there_is_told_before_a_clip_is_opened(
+    run, tmp_path: Path
+) -> None:
+    done = run(*words("--model", "vllm/tiny@http://127.0.0.1:9/v1"))
+    assert done.returncode == 2
+    assert "nothing listens at 127.0.0.1:9 for vllm/tiny" in done.stderr
+    assert "unreel doctor" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("bench")
+def test_several_models_have_a_run_each_and_one_table(run) -> None:
+    done = run(*words(*FLOORS, "--limit", 2))
+    assert done.returncode == 0, done.stderr
+    header = next(line for line in done.stdout.splitlines() if "metric" in line)
+    assert header.split() == ["metric", "coin", "always-real"]
+    assert done.stderr.count("2 of 4 rows, drawn by seed 0: 1 real, 1 generated") == 2
+    compare = next(line for line in done.stderr.splitlines() if "unreel compare" in line)
+    typed = shlex.split(compare.partition("`")[2].rstrip("`"))
+    told = run(*typed[1:])
+    assert told.returncode == 0, told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_wrong_key_of_one_model_leaves_the_others_their_runs(run, chat: Chat) -> None:
+    models = ("--model", chat.model("locked"), "--model", "coin", "--out", "both")
+    done = run(*words(*models, "--json"))
+    assert done.returncode == 2
+    locked, coin = json.loads(done.stdout)
+    assert "Incorrect API key provided" in locked["problem"]
+    assert coin["outcome"]["answers"]["done"] == 4
+    assert coin["run"].startswith("both/coin")
+
+
+@pytest.mark.usefixtures("bench")
+def test_models_that_would_share_a_folder_are_refused(run, chat: Chat, tmp_path: Path) -> None:
+    one = chat.model("tiny")
+    done = run(*words("--model", one, "--model", one.replace("127.0.0.1", "localhost")))
+    assert done.returncode == 2
+    assert "would both be kept in runs/" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_dry_run_asks_nobody_writes_nothing_and_tells_tokens_and_money(
+    run, chat: Chat, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        '[models."vllm/tiny"]\ninput_usd_per_million = 2.0\noutput_usd_per_million = 8.0\n'
+    )
+    typed = words("--model", chat.model("tiny"), "--prices", "prices.toml", "--out", "r")
+    done = run(*typed, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "4 questions about 4 clips, 0 answered, 4 to ask" in done.stdout
+    assert "shown: 32 frames" in done.stdout
+    assert "width x height / 784" in done.stdout
+    assert "8,192 tokens (at most 2,048 an answer)" in done.stdout
+    assert "0.0655 USD for what is written" in done.stdout
+    assert chat.asked == []
+    assert not (tmp_path / "r").exists()
+    run(*typed, "--limit", 1)
+    after = json.loads(run(*typed, "--dry-run", "--json").stdout)
+    assert (after["forecast"]["n_answered"], after["forecast"]["n_due"]) == (1, 3)
+    bill = after["forecast"]["bill"]
+    assert (bill["input_tokens"], bill["output_tokens"]) == (3000, 60)
+    assert bill["input_by"] == "as the 1 answers that are there"
+    assert after["cost_usd"] == pytest.approx(0.00648)
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_dry_run_needs_no_key_and_says_what_it_does_not_know(
+    run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = run(*words("--model", "openai/gpt-5", "--dry-run"))
+    assert done.returncode == 0, done.stderr
+    assert "money: not known" in done.stdout
+    assert "each tile of 512 pixels" in done.stdout
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_dry_run_tells_what_failed_before(run, chat: Chat) -> None:
+    typed = words("--model", chat.model("lost"), "--out", "r")
+    run(*typed)
+    n_asked = len(chat.asked)
+    done = run(*typed, "--dry-run")
+    assert "failed before: 4 request-rejected, asked again only with --retry-failed" in done.stdout
+    due = json.loads(run(*typed, "--dry-run", "--retry-failed", "--json").stdout)
+    assert due["forecast"]["n_due"] == 4
+    assert len(chat.asked) == n_asked
+
+
+def test_a_review_tells_the_rest_where_one_key_is_rejected(run, clip: Path, chat: Chat) -> None:
+    models = ("--model", chat.model("locked"), "--model", chat.model("tiny"))
+    done = run("review", clip, *models, "--protocol", "reality", "--trusted")
+    assert done.returncode == 1
+    assert "key-rejected: status 401: Incorrect API key provided; asked without a key." in " ".join(
+        done.stdout.split()
+    )
+    assert "real by 1 of 2, no verdict by 1 of 2" in done.stdout
