@@ -1,38 +1,65 @@
-"""What is drawn on pictures."""
+"""What is drawn on pictures, and below them."""
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from unreel.core.box import Box
-from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
-from unreel.media.overlay import PALETTE, BoxMark, SpanMark, draw_boxes, draw_timeline
+from unreel.core.trace import BoxAt
+from unreel.media.overlay import (
+    NARROWEST,
+    PALETTE,
+    Annotator,
+    Commentary,
+    Lane,
+    MovingMark,
+    Pen,
+    caption,
+    outline,
+)
 
-GREY = Image.new("RGB", (640, 360), (128, 128, 128))
 SECOND = 1_000_000
+WHERE = Box(0.25, 0.25, 0.75, 0.75)
 
 
-def has_colour(
-    picture: Image.Image, colour: tuple[int, int, int], area: tuple[int, int, int, int]
-) -> bool:
-    part = np.asarray(picture.crop(area)).astype(int)
-    return bool((np.abs(part - colour).sum(axis=-1) < 30).any())
+def grey(width: int = 640, height: int = 360) -> np.ndarray:
+    return np.full((height, width, 3), 128, np.uint8)
 
 
-def test_a_box_is_outlined_where_it_is_and_the_rest_is_untouched() -> None:
-    drawn = draw_boxes(GREY, [BoxMark(box=Box(0.25, 0.25, 0.75, 0.75))])
-    assert has_colour(drawn, PALETTE[0], (155, 180, 166, 190))
-    assert has_colour(drawn, PALETTE[0], (474, 180, 485, 190))
-    outside = np.asarray(drawn.crop((0, 0, 640, 80)))
-    assert (outside == 128).all()
+def has_colour(rgb: np.ndarray, colour: tuple[int, int, int]) -> bool:
+    return bool((np.abs(rgb.astype(int) - colour).sum(axis=-1) < 30).any())
 
 
-def test_the_picture_that_was_given_is_not_changed() -> None:
-    before = GREY.tobytes()
-    draw_boxes(GREY, [BoxMark(box=Box(0, 0, 1, 1), caption="whole")])
-    draw_timeline(GREY, [], duration_us=SECOND)
-    assert GREY.tobytes() == before
+def fault(*, start_s: float = 0, ends: bool = True, box: Box = WHERE) -> MovingMark:
+    start_us = round(start_s * SECOND)
+    return MovingMark(span=TimeSpan(start_us, 4 * SECOND), track=(BoxAt(start_us, box),), ends=ends)
+
+
+def commentary(*lanes: Lane, notes: tuple[str, ...] = ()) -> Commentary:
+    return Commentary(lanes=lanes, duration_us=4 * SECOND, notes=notes)
+
+
+@pytest.mark.parametrize("dashed", [False, True])
+def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> None:
+    drawn = grey()
+    outline(drawn, WHERE, PALETTE[0], line=3, dashed=dashed)
+    assert has_colour(drawn[90:270, 150:160], PALETTE[0])
+    assert has_colour(drawn[90:270, 480:490], PALETTE[0])
+    assert (drawn[92:268, 162:478] == 128).all()
+    assert (drawn[:80] == 128).all()
+
+
+def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
+    solid, dashed = grey(), grey()
+    outline(solid, WHERE, PALETTE[0], line=3)
+    outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
+    column = [
+        (np.abs(rgb[95:265, 157:160].astype(int) - PALETTE[0]).sum(-1) < 30).any(-1).mean()
+        for rgb in (solid, dashed)
+    ]
+    assert column[0] == 1
+    assert 0.3 < column[1] < 0.7
 
 
 @pytest.mark.parametrize(
@@ -40,49 +67,92 @@ def test_the_picture_that_was_given_is_not_changed() -> None:
     [Box(0, 0, 0.2, 0.2), Box(0.9, 0.9, 1, 1), Box(0, 0, 1, 1), Box(0.5, 0.5, 0.5001, 0.5001)],
     ids=["corner", "far corner", "whole", "speck"],
 )
-def test_a_caption_stays_inside_the_picture(box) -> None:
-    caption = "a caption that is far too long for any picture of this width " * 3
-    drawn = draw_boxes(GREY, [BoxMark(box=box, caption=caption, colour=1)])
-    assert drawn.size == GREY.size
-    ink = (np.asarray(drawn).astype(int) - (18, 20, 26)).__abs__().sum(axis=-1) < 40
-    assert ink.any()
+def test_every_box_can_be_seen(box) -> None:
+    drawn = grey()
+    outline(drawn, box, PALETTE[1], line=3)
+    assert has_colour(drawn, PALETTE[1])
 
 
-def test_captions_lie_above_outlines() -> None:
-    marks = [
-        BoxMark(box=Box(0.1, 0.5, 0.5, 0.9), caption="first", colour=0),
-        BoxMark(box=Box(0.1, 0.44, 0.6, 0.95), colour=1),
-    ]
-    alone = draw_boxes(GREY, marks[:1]).crop((66, 158, 110, 176))
-    both = draw_boxes(GREY, marks).crop((66, 158, 110, 176))
-    dark = [(np.asarray(part).sum(axis=-1) < 120).sum() for part in (alone, both)]
-    assert dark[0] > 0
-    assert abs(int(dark[0]) - int(dark[1])) <= dark[0] * 0.2
+def test_words_stand_below_the_picture_and_never_on_it() -> None:
+    lanes = [Lane(says="somebody: generated. " + "a long reason " * 30, marks=())] * 4
+    annotator = Annotator(commentary(*lanes, notes=("a warning",)), width=640, height=360)
+    drawn = annotator.draw(grey(), SECOND)
+    assert (drawn[:360] == 128).all()
+    assert drawn.shape == (annotator.size[1], 640, 3)
+    assert annotator.size[1] > 360
 
 
-def test_a_span_is_drawn_at_its_place_on_the_bar() -> None:
-    mark = SpanMark(span=TimeSpan(2 * SECOND, 3 * SECOND), caption="late", colour=2)
-    drawn = draw_timeline(GREY, [mark], duration_us=4 * SECOND)
-    assert drawn.height > GREY.height
-    assert (np.asarray(drawn)[:360] == 128).all()
-    assert has_colour(drawn, PALETTE[2], (330, 361, 400, drawn.height))
-    assert not has_colour(drawn, PALETTE[2], (0, 361, 300, drawn.height))
-    assert not has_colour(drawn, PALETTE[2], (500, 361, 640, drawn.height))
+def test_a_box_shows_while_its_fault_lasts() -> None:
+    annotator = Annotator(
+        commentary(Lane(says="x", colour=2, marks=(fault(start_s=2),))), width=640, height=360
+    )
+    assert not has_colour(annotator.draw(grey(), 2 * SECOND - 1)[:360], PALETTE[2])
+    assert has_colour(annotator.draw(grey(), 2 * SECOND)[:360], PALETTE[2])
 
 
-def test_the_playhead_stands_at_its_instant() -> None:
-    white = (240, 242, 246)
-    drawn = draw_timeline(GREY, [], duration_us=4 * SECOND, at_us=3 * SECOND)
-    assert has_colour(drawn, white, (470, 361, 478, 366))
-    assert not has_colour(drawn, white, (100, 361, 400, 366))
+def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
+    lane = Lane(says="somebody: real", colour=3)
+    without, within = (
+        Annotator(commentary(*lanes), width=640, height=360).size[1] for lanes in ([], [lane])
+    )
+    assert within > without
+    drawn = Annotator(commentary(lane), width=640, height=360).draw(grey(), 0)
+    purple = np.abs(drawn[360:].astype(int) - PALETTE[3]).sum(-1) < 30
+    assert 0 < purple.sum() < 200  # the edge of its swatch alone
 
 
-def test_spans_beyond_the_end_and_tiny_pictures_are_drawn_all_the_same() -> None:
-    mark = SpanMark(span=TimeSpan(0, 9 * SECOND), caption="longer than the clip")
-    tiny = Image.new("RGB", (64, 64))
-    assert draw_timeline(tiny, [mark] * 3, duration_us=SECOND, at_us=5 * SECOND).width == 64
+def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
+    def filled(*, ends: bool) -> np.ndarray:
+        mark = fault(start_s=2, ends=ends, box=Box(0, 0, 0.01, 0.01))
+        lane = Lane(says="x", colour=2, marks=(mark,))
+        drawn = Annotator(commentary(lane), width=640, height=360).draw(grey(), 0)[360:]
+        rows = (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30)[:, 60:]
+        return rows[rows.sum(-1).argmax()]
+
+    solid, broken = filled(ends=True), filled(ends=False)
+    assert not solid[:250].any()
+    assert solid[270:560].all()
+    assert 0.3 < broken[270:560].mean() < 0.7
 
 
-def test_a_clip_without_length_has_no_bar() -> None:
-    with pytest.raises(InvalidValueError, match="length"):
-        draw_timeline(GREY, [], duration_us=0)
+def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
+    lanes = [Lane(says="long words " * 40)] * 2
+    annotator = Annotator(commentary(*lanes), width=640, height=360)
+    early, late = (annotator.draw(grey(), at).copy()[360:] for at in (SECOND, 3 * SECOND))
+    moved = (early != late).any(-1)
+    changed = moved.any(-1)
+    assert moved[:, 160:175].any()
+    assert moved[:, 465:480].any()
+    assert changed.sum() < len(changed) / 2
+
+
+@pytest.mark.parametrize("size", [(64, 64), (161, 91), (1920, 1080), (90, 1600)])
+def test_any_size_gives_an_even_one_that_words_fit_into(size) -> None:
+    width, height = size
+    annotator = Annotator(
+        commentary(Lane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)),
+        width=width,
+        height=height,
+    )
+    drawn = annotator.draw(grey(width, height), 0)
+    assert drawn.shape[0] % 2 == drawn.shape[1] % 2 == 0
+    assert drawn.shape[1] >= max(width, NARROWEST)
+    assert drawn.shape[0] > height
+
+
+def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
+    pen = Pen(640, 360)
+    lines = pen.wrap("one two three " * 20 + "x" * 300, 200)
+    assert "".join(lines).replace(" ", "").count("three") == 20
+    assert all(pen.length(line) <= 200 for line in lines)
+    assert pen.wrap("caf\u00e9 \u4f60\u597d", 400) == ["cafe ??"]
+    assert pen.wrap("so \u2014 so", 400) == ["so - so"]
+    assert pen.wrap("", 100) == []
+
+
+def test_a_caption_makes_the_picture_longer_and_changes_nothing_of_it() -> None:
+    picture = Image.fromarray(grey(640, 360))
+    drawn = np.asarray(caption(picture, ["one", "two"]))
+    assert (drawn[:360] == 128).all()
+    assert drawn.shape[0] > 360
+    assert np.asarray(caption(Image.fromarray(grey(40, 30)), ["one"])).shape[1] == NARROWEST

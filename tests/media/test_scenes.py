@@ -6,13 +6,12 @@ from dataclasses import replace
 import av
 import numpy as np
 import pytest
-from PIL import Image
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import PALETTE, MovingMark, annotate
+from unreel.media.overlay import MovingMark
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 SECOND = 1_000_000
@@ -85,23 +84,3 @@ def test_a_mark_moves_straight_between_its_boxes_and_rests_outside_them() -> Non
     assert at[2.5] == Box(0.2, 0.2, 0.5, 0.4)
     assert at[3] == at[3.9] == Box(0.4, 0.4, 0.8, 0.6)
     assert MovingMark(span=TimeSpan(0, SECOND)).box_at(0) is None
-
-
-def test_an_annotated_clip_shows_each_picture_from_its_instant_on() -> None:
-    pictures = [(i * 100_000, Image.new("RGB", (161, 91), (90, 90, 90))) for i in range(5)]
-    mark = MovingMark(
-        span=TimeSpan(200_000, SECOND), track=(BoxAt(200_000, Box(0.2, 0.2, 0.8, 0.8)),)
-    )
-    data = annotate(pictures, [mark], duration_us=500_000)
-    with av.open(io.BytesIO(data)) as clip:
-        stream = clip.streams.video[0]
-        shown = [(f.pts * stream.time_base, f.to_ndarray(format="rgb24")) for f in clip.decode()]
-    assert [float(at_s) for at_s, _ in shown] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
-    reds = [int((np.abs(rgb[:90].astype(int) - PALETTE[0]).sum(-1) < 90).sum()) for _, rgb in shown]
-    assert reds[1] == 0
-    assert reds[2] > 100
-
-
-def test_no_pictures_make_no_clip() -> None:
-    with pytest.raises(InvalidValueError, match="without pictures"):
-        annotate([], [], duration_us=SECOND)

@@ -14,7 +14,15 @@ from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.pages.footage import Footage
-from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec, moving_marks, play
+from unreel.pages.player import (
+    BoxSpec,
+    PlayerSpec,
+    TraceSpec,
+    TrackSpec,
+    moving_marks,
+    play,
+    track_colours,
+)
 
 CLIP = Footage(
     src="clip.mp4",
@@ -83,10 +91,10 @@ def test_the_player_reads_every_field_and_no_other(name: str, part: Any) -> None
 
 def test_the_overlay_draws_the_same_in_the_players_colours() -> None:
     other = replace(NAMED, name="another")
-    marks = list(moving_marks([KNOWN, NAMED, other], duration_us=1_000_000))
-    assert [mark.colour for mark in marks] == [1, 0, 0, 2, 2]
-    assert marks[0].span == TimeSpan(250_000, 500_000)
-    assert marks[1].span == TimeSpan(250_000, 1_000_000)
-    assert marks[2].span == TimeSpan(0, 1_000_000)
-    assert marks[1].track == (BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)),)
-    assert marks[1].caption == "a reviewer: bends"
+    assert list(track_colours([KNOWN, NAMED, other])) == [1, 0, 2]
+    (known,) = moving_marks(KNOWN, duration_us=1_000_000)
+    assert (known.span, known.ends) == (TimeSpan(250_000, 500_000), True)
+    first, second = moving_marks(NAMED, duration_us=1_000_000)
+    assert (first.span, first.ends) == (TimeSpan(250_000, 1_000_000), False)
+    assert second.span == TimeSpan(0, 1_000_000)
+    assert first.track == (BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)),)

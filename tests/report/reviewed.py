@@ -12,6 +12,7 @@ from unreel.core.trace import Trace
 from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluate.sample import SampleReviewer
 from unreel.media.access import media_reader
+from unreel.media.annotate_wire import OnFrames
 from unreel.report.review.evidence import Background, Evidence, write_evidence
 from unreel.report.review.provenance import ManifestState, Provenance
 from unreel.reviewers.asking import Desk
@@ -48,7 +49,16 @@ def review_with(
         return aside.submit(asyncio.run, go()).result()
 
 
-def write(review: Review, out: Path, *, truth: tuple[Trace, ...] = (), note: str = "") -> Evidence:
+def write(
+    review: Review,
+    out: Path,
+    *,
+    truth: tuple[Trace, ...] = (),
+    note: str = "",
+    on_frames: OnFrames = lambda _n_frames: None,
+) -> Evidence:
     background = Background(provenance=NO_MANIFEST, made_at=MADE_AT, truth=truth, note=note)
     with media_reader(Settings(), trusted=True) as reader:
-        return write_evidence(review, out, reader=reader, background=background)
+        return write_evidence(
+            review, out, reader=reader, background=background, on_frames=on_frames
+        )

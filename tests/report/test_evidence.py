@@ -15,7 +15,11 @@ from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
+from unreel.media.overlay import NARROWEST
 from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.pages.footage import INLINE_BYTES
+from unreel.report.review.film import comment
+from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import agreements, tone
 
 BALL = ClipRecipe(n_frames=24, seed=3)
@@ -91,10 +95,57 @@ def test_the_annotated_copy_has_every_frame_and_the_box(ball, tmp_path) -> None:
         instants = [Fraction(frame.pts) * stream.time_base for frame in frames]
     assert len(frames) == 24
     assert instants[12] == pytest.approx(0.5, abs=1e-4)
-    before, after = (frames[i].to_ndarray(format="rgb24").astype(int) for i in (11, 12))
-    edge = np.abs(after[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min()
+    left = (NARROWEST - BALL.width) // 2
+    before, after = (frames[i].to_ndarray(format="rgb24")[:, left:].astype(int) for i in (11, 12))
+    edge = np.abs(after[36:92, 44:50] - (255, 99, 72)).sum(axis=-1).min()
     assert edge < 150
-    assert np.abs(before[60:68, 46:52] - (255, 99, 72)).sum(axis=-1).min() > edge
+    assert np.abs(before[36:92, 44:50] - (255, 99, 72)).sum(axis=-1).min() > edge
+
+
+def test_everybody_has_a_lane_on_the_copy_whatever_it_said(ball) -> None:
+    said = {
+        "one": {"trace": trace_text((48, 32, 144, 96), start_s=0.5)},
+        "two": {"trace": "REAL", "realism": "<answer>4</answer>"},
+        "three": {"trace": "zq zq"},
+        "four": {"trace": "FAKE"},
+    }
+    review = review_with(ball, said)
+    tracks = find_tracks(review.opinions, (), duration_us=1_000_000)
+    drawn = comment(review.opinions, tracks, duration_us=1_000_000)
+    one, two, three, four = drawn.lanes
+    assert one.says.startswith("one: generated, from 0.50 s; no answer (not-recorded")
+    assert one.says.endswith(". it bends")
+    assert [mark.ends for mark in one.marks] == [False]
+    assert two.says == "two: real; realism 4 of 5 (good)"
+    assert two.marks == ()
+    assert "no verdict (the answer could not be read" in three.says
+    assert "four: generated, no instant named" in four.says
+    assert len({lane.colour for lane in drawn.lanes}) == 4
+    assert "not forensic proof" in drawn.notes[0]
+
+
+def test_nothing_of_an_earlier_review_stays_beside_a_new_page(ball, tmp_path) -> None:
+    (tmp_path / "annotated.mp4").write_bytes(b"old")
+    review = review_with(ball, {"recorded:one": GENERATED})
+    gone = replace(review.clip, location=str(tmp_path / "gone.mp4"))
+    facts = replace(gone.facts, size_bytes=INLINE_BYTES + 1, container="avi")
+    evidence = write(replace(review, clip=replace(gone, facts=facts)), tmp_path)
+    assert isinstance(evidence.annotated, Failure)
+    assert [path.name for path in tmp_path.iterdir()] == ["evidence.html"]
+    html = evidence.page.read_text(encoding="utf-8")
+    assert "No annotated copy was made: not-a-file" in html
+
+
+def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None:
+    def stop(_n_frames: int) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "annotated.mp4").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        write(review_with(ball, {"recorded:one": GENERATED}), tmp_path, on_frames=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["evidence.html"]
+    html = (tmp_path / "evidence.html").read_text(encoding="utf-8")
+    assert "its making was stopped before its end" in html
 
 
 def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _FIRST_ASK_S: Final = 0.2
 _PIPE_WIDTH: Final = 110
+_COPY: Final = "frames of annotated.mp4"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -290,11 +291,25 @@ class _Desk:
         background = Background(
             provenance=provenance, made_at=datetime.now(UTC), truth=truth, note=self.note
         )
-        evidence = write_evidence(found, folder, reader=self._reader, background=background)
+        with _copy_meter(found.clip.facts.video.n_frames) as on_frames:
+            evidence = write_evidence(
+                found, folder, reader=self._reader, background=background, on_frames=on_frames
+            )
         say(f"evidence in {evidence.page}")
         if isinstance(evidence.annotated, Failure):
             say(f"no annotated copy: {evidence.annotated}")
         return {"page": str(evidence.page), "annotated": _path_or_failure(evidence.annotated)}
+
+
+@contextmanager
+def _copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
+    """Tells on stderr how far the annotated copy is."""
+    from unreel.cli.meter import Meter
+    from unreel.engine.progress import Progress
+
+    with Meter() as meter:
+        meter.expect(_COPY, n_frames)
+        yield lambda done: meter.step(_COPY, Progress(done=done))
 
 
 def _read_origin(file: Path, settings: Settings) -> "Provenance":

@@ -25,6 +25,8 @@ class Settings:
     media_pixels: int = 7680 * 4320
     media_without_seccomp: int = 0
     """1 opens strangers' files on a machine that lacks seccomp."""
+    annotate_pace: int = 30
+    """Seconds that an annotated copy may take for each second of its clip, beside `media_seconds`."""
     slow: int = 0
     key_hosts: str = ""
     """Hosts that may be sent the key for servers of one's own, with commas between."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings
+from unreel.core.span import MICROSECONDS
 from unreel.media.payload import OnPart, Payload
 from unreel.media.sandbox import Limits, Sandbox
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
 """Tasks that decode or encode a whole clip may take this many times as long as one that samples it."""
+_LONGEST_S: Final = 24 * 3600
+"""No copy takes longer, whatever length a file claims."""
 
 
 def open_sandbox(settings: Settings, *, tasks: str = "unreel.media.tasks:TASKS") -> Sandbox:
@@ -48,7 +51,7 @@ def media_reader(
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted  # a third of a second
 
-        run = run_trusted if trusted else _Confined(sandbox)
+        run = run_trusted if trusted else _Confined(sandbox, settings.annotate_pace)
         yield MediaReader(run, settings.media_pixels)
 
 
@@ -57,11 +60,16 @@ class _Confined:
     """The sandbox with the time that each task needs."""
 
     sandbox: Sandbox
+    annotate_pace: int
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> Payload | Failure:
         limits = self.sandbox.limits
-        longer = replace(limits, seconds=limits.seconds * PATIENCE.get(task, 1))
+        seconds = limits.seconds * PATIENCE.get(task, 1)
+        if task == "annotate":
+            grows_s = self.annotate_pace * request["duration_us"] / MICROSECONDS
+            seconds = min(_LONGEST_S, seconds + grows_s)
+        longer = replace(limits, seconds=seconds)
         asked = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
         return asked.result

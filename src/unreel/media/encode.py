@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Protocol, Self, cast
 
 import av
 import av.logging
@@ -56,16 +56,29 @@ class SoundTrack:
     channels: int
 
 
+class Outlet(Protocol):
+    """Takes the bytes of a clip as they are made; it may be told to go back and write over some."""
+
+    def write(self, data: bytes, /) -> int: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def tell(self) -> int: ...
+
+
 class ClipWriter:
-    """A clip under construction; `finish` gives its bytes."""
+    """A clip under construction; `finish` gives its bytes, unless they went `into` somewhere."""
 
     def __init__(
-        self, container: str, video: VideoTrack, *, sound: SoundTrack | None = None
+        self,
+        container: str,
+        video: VideoTrack,
+        *,
+        sound: SoundTrack | None = None,
+        into: Outlet | None = None,
     ) -> None:
         av.logging.set_level(None)
         self._bytes = io.BytesIO()
         self._output = av.open(
-            self._bytes, "w", format=container, container_options={"fflags": "+bitexact"}
+            into or self._bytes, "w", format=container, container_options={"fflags": "+bitexact"}
         )
         self._track = video
         self._video = self._add_video(video)
@@ -87,7 +100,8 @@ class ClipWriter:
 
     def add_picture(self, rgb: Rgb, *, tick: int) -> None:
         """Show `rgb` from `tick` of the track's time base on."""
-        frame = VideoFrame.from_ndarray(rgb, format="rgb24").reformat(
+        shared = VideoFrame.from_numpy_buffer(np.ascontiguousarray(rgb), format="rgb24")
+        frame = shared.reformat(
             format=self._track.pixel_format,
             dst_colorspace=Colorspace.ITU709,
             dst_color_range=ColorRange.MPEG,
@@ -109,7 +123,7 @@ class ClipWriter:
         self._output.mux(self._sound.encode(frame))
 
     def finish(self) -> bytes:
-        """The whole file."""
+        """The whole file; nothing where its bytes went elsewhere."""
         self._write_video(None)
         if self._sound is not None:
             self._output.mux(self._sound.encode(None))

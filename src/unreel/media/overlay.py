@@ -1,20 +1,22 @@
-"""Draws on pictures and clips where and when something was found: boxes, captions, a bar of spans."""
+"""Draws where and when something was found: boxes on the picture, and who said what below it.
+
+No letter is ever put on the picture, and a box is drawn around its place, not on it: what is looked at
+stays to be seen.
+"""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from fractions import Fraction
 from typing import Final
+from unicodedata import normalize
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from unreel.core.box import Box
-from unreel.core.errors import InvalidValueError
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.decode import Rgb
 
 Colour = tuple[int, int, int]
 
@@ -27,41 +29,28 @@ PALETTE: Final[tuple[Colour, ...]] = (
     (255, 110, 199),
 )
 """Differ in brightness as well as in hue, and stand out from dark and from light pictures."""
+NARROWEST: Final = 480
+"""A panel has at least so many pixels across, so that its words can be read below a small picture."""
 
 _INK: Final[Colour] = (18, 20, 26)
 _PAPER: Final[Colour] = (240, 242, 246)
 _BAR: Final[Colour] = (27, 30, 38)
 _GROOVE: Final[Colour] = (58, 63, 76)
-_MUTED: Final[Colour] = (150, 157, 172)
-_TICKS_PER_S: Final = 90_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxMark:
-    """A box to draw. `colour` counts through the palette, round and round."""
-
-    box: Box
-    caption: str = ""
-    colour: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanMark:
-    """A stretch of time to draw. `colour` counts through the palette, round and round."""
-
-    span: TimeSpan
-    caption: str = ""
-    colour: int = 0
+_MUTED: Final[Colour] = (168, 175, 190)
+_MOST_LINES: Final = 3
+_DASHED: Final = "A dashed box or bar: no end was named, so it is drawn to the end of the clip."
+_STRANGE: Final = "\ufffd"
+_PLAINER: Final = {"\u2013": "-", "\u2014": "-", "\u00d7": "x"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingMark:
-    """A fault to follow through a clip. `colour` counts through the palette, round and round."""
+    """A fault to follow through a clip."""
 
     span: TimeSpan
     track: tuple[BoxAt, ...] = ()
-    caption: str = ""
-    colour: int = 0
+    ends: bool = True
+    """False where nobody named an end: then it is drawn dashed."""
 
     def box_at(self, at_us: int) -> Box | None:
         """Its box at an instant of its span: straight between marks, still before and after them."""
@@ -76,87 +65,116 @@ class MovingMark:
         return Box(*(min(1.0, first + share * (last - first)) for first, last in edges))
 
 
-def draw_boxes(picture: Image.Image, marks: Sequence[BoxMark]) -> Image.Image:
-    """A copy of `picture` with every mark's outline and caption."""
-    drawn = picture.convert("RGB")
-    pen = _Pen(drawn)
-    for mark in marks:
-        pen.outline(mark.box, _paint(mark.colour))
-    for mark in marks:  # Captions last: no outline crosses a word.
-        if mark.caption:
-            pen.tag(mark.box, mark.caption, _paint(mark.colour))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One source and all that it marked. `colour` counts through the palette, round and round."""
+
+    says: str
+    """Who it is and what it says, also where it marks nothing or gave no answer."""
+    colour: int = 0
+    marks: tuple[MovingMark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commentary:
+    """What is drawn on and below a clip of that length."""
+
+    lanes: tuple[Lane, ...]
+    duration_us: int
+    notes: tuple[str, ...] = ()
+    """Sentences at the very bottom."""
+
+
+class Annotator:
+    """Draws a commentary on pictures of one size; `size` is that of what comes out."""
+
+    def __init__(self, commentary: Commentary, *, width: int, height: int) -> None:
+        self._commentary = commentary
+        self._pen = Pen(width, height)
+        self._wide = _even(max(width, NARROWEST))
+        self._picture = ((self._wide - width) // 2, 0, width, height)
+        self._panel = _draw_panel(commentary, self._pen, width=self._wide)
+        self.size = self._wide, _even(height + len(self._panel.rgb))
+        self._canvas = np.empty((self.size[1], self._wide, 3), np.uint8)
+        self._canvas[:] = _BAR
+
+    def draw(self, rgb: Rgb, at_us: int) -> Rgb:
+        """`rgb` with its boxes at that instant, above the panel; the next call overwrites it."""
+        left, top, width, height = self._picture
+        shown = self._canvas[top : top + height, left : left + width]
+        shown[:] = rgb
+        for lane in self._commentary.lanes:
+            for mark in lane.marks:
+                box = mark.box_at(at_us)
+                if box is not None:
+                    outline(
+                        shown, box, _paint(lane.colour), line=self._pen.line, dashed=not mark.ends
+                    )
+        below = self._canvas[height : height + len(self._panel.rgb)]
+        below[:] = self._panel.rgb
+        self._draw_playhead(below, at_us)
+        return self._canvas
+
+    def _draw_playhead(self, panel: Rgb, at_us: int) -> None:
+        bar, pen, scale = self._panel.bar, self._pen, self._panel.scale
+        column, half = bar.column(at_us), max(1, pen.line // 2)
+        for top, bottom in self._panel.grooves:  # and not through the words between them
+            panel[top - pen.line : bottom + pen.line, column - half : column + half] = _PAPER
+        clock = pen.stamp(tell_clock(at_us))
+        rows, columns, _ = clock.shape
+        # Beside the two ends of the scale, never on them.
+        ends = round(pen.length(tell_clock(bar.duration_us))) + pen.size
+        low, high = bar.left + ends, bar.right - ends - columns
+        if low <= high:
+            left = min(max(column - columns // 2, low), high)
+            panel[scale : scale + rows, left : left + columns] = clock
+
+
+def outline(rgb: Rgb, box: Box, colour: Colour, *, line: int, dashed: bool = False) -> None:
+    """Draw a frame around `box`, outside of it as far as the picture reaches."""
+    height, width, _ = rgb.shape
+    left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
+    right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
+    edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
+    for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, for light pictures
+        for spot in _frame_spots(edges, line=line, wider=wider, dashed=dashed):
+            rgb[spot] = shade
+
+
+def _frame_spots(
+    edges: tuple[int, int, int, int], *, line: int, wider: int, dashed: bool
+) -> Iterator[tuple[slice, slice]]:
+    left, top, right, bottom = edges
+    for start, end in _strokes(left, right, line=line, dashed=dashed):
+        across = slice(max(0, start - wider), end + wider)
+        yield slice(max(0, top - wider), top + line + wider), across
+        yield slice(max(0, bottom - line - wider), bottom + wider), across
+    for start, end in _strokes(top, bottom, line=line, dashed=dashed):
+        down = slice(max(0, start - wider), end + wider)
+        yield down, slice(max(0, left - wider), left + line + wider)
+        yield down, slice(max(0, right - line - wider), right + wider)
+
+
+def _strokes(start: int, end: int, *, line: int, dashed: bool) -> Iterator[tuple[int, int]]:
+    if not dashed:
+        yield start, end
+        return
+    for place in range(start, end, 6 * line):
+        yield place, min(place + 3 * line, end)
+
+
+def caption(picture: Image.Image, sentences: Sequence[str]) -> Image.Image:
+    """`picture` above a panel with `sentences`, each beginning a line."""
+    pen = Pen(*picture.size)
+    wide = max(picture.width, NARROWEST)
+    lines = [line for text in sentences for line in pen.wrap(text, wide - 2 * pen.size)]
+    drawn = Image.new("RGB", (wide, picture.height + pen.size + len(lines) * pen.row), _BAR)
+    drawn.paste(picture, ((wide - picture.width) // 2, 0))
+    brush = ImageDraw.Draw(drawn)
+    for place, line in enumerate(lines):
+        top = picture.height + pen.size // 2 + place * pen.row
+        pen.write(brush, (pen.size, top), line, _PAPER)
     return drawn
-
-
-def draw_timeline(
-    picture: Image.Image,
-    marks: Sequence[SpanMark],
-    *,
-    duration_us: int,
-    at_us: int | None = None,
-) -> Image.Image:
-    """A copy of `picture` above a bar of the whole clip: a row for each mark, and `at_us`."""
-    if duration_us <= 0:
-        msg = f"a timeline needs a clip that lasts, got {duration_us} us. Give the clip's length"
-        raise InvalidValueError(msg)
-    size = _font_size(picture)
-    row, pad = round(size * 1.9), size
-    height = pad + max(1, len(marks)) * row + round(size * 2.2)
-    drawn = Image.new("RGB", (picture.width, picture.height + height), _BAR)
-    drawn.paste(picture.convert("RGB"))
-    pen = _Pen(drawn, size=size)
-    bar = _Bar(pad, picture.width - pad, duration_us)
-    top = picture.height + pad
-    if not marks:
-        pen.groove(bar, top, row)
-    for place, mark in enumerate(marks):
-        pen.groove(bar, top + place * row, row)
-        pen.span(bar, mark, top + place * row, row)
-    pen.scale(bar, top + max(1, len(marks)) * row)
-    if at_us is not None:
-        pen.playhead(bar, at_us, picture.height, top + max(1, len(marks)) * row)
-    return drawn
-
-
-def annotate(
-    pictures: Iterable[tuple[int, Image.Image]], marks: Sequence[MovingMark], *, duration_us: int
-) -> bytes:
-    """A mute mp4 of `pictures`, each shown from its instant on, with boxes and a moving timeline."""
-    spans = [SpanMark(span=m.span, caption=m.caption, colour=m.colour) for m in marks]
-    writer: ClipWriter | None = None
-    before = -1
-    with ExitStack() as opened:
-        for at_us, picture in pictures:
-            tick = at_us * _TICKS_PER_S // MICROSECONDS
-            if tick <= before:
-                continue  # No player shows it, and no encoder takes it.
-            before = tick
-            boxes = [
-                BoxMark(box=box, caption=mark.caption, colour=mark.colour)
-                for mark in marks
-                if (box := mark.box_at(at_us)) is not None
-            ]
-            marked = draw_boxes(picture, boxes)
-            drawn = draw_timeline(marked, spans, duration_us=duration_us, at_us=at_us)
-            even = drawn.crop((0, 0, drawn.width // 2 * 2, drawn.height // 2 * 2))
-            if writer is None:
-                writer = opened.enter_context(ClipWriter("mp4", _video_track(even)))
-            writer.add_picture(np.asarray(even).copy(), tick=tick)
-        if writer is None:
-            msg = "a clip without pictures cannot be annotated. Give it at least one"
-            raise InvalidValueError(msg)
-        return writer.finish()
-
-
-def _video_track(picture: Image.Image) -> VideoTrack:
-    return VideoTrack(
-        codec="libx264",
-        width=picture.width,
-        height=picture.height,
-        rate=Fraction(30),
-        time_base=Fraction(1, _TICKS_PER_S),
-        options={"crf": "21", "preset": "veryfast", "bf": "0", "g": "48"},
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,106 +190,141 @@ class _Bar:
         return round(self.left + part * (self.right - self.left))
 
 
-class _Pen:
-    """Draws in sizes that suit the picture."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Panel:
+    """What stands below the picture and does not move."""
 
-    def __init__(self, picture: Image.Image, *, size: int | None = None) -> None:
-        self._size = size or _font_size(picture)
-        self._font = ImageFont.load_default(self._size)
-        self._draw = ImageDraw.Draw(picture, "RGBA")
-        self._width, self._height = picture.size
-        self._line = max(2, round(self._size / 6))
+    rgb: Rgb
+    bar: _Bar
+    grooves: tuple[tuple[int, int], ...]
+    """First row of each lane's bar, and the one after its last."""
+    scale: int
+    """First row of the scale."""
 
-    def outline(self, box: Box, colour: Colour) -> None:
-        left, top, right, bottom = self._corners(box)
-        line = self._line
-        radius = min(self._size // 3, (right - left) // 2, (bottom - top) // 2)
-        halo = (left - 1, top - 1, right + 1, bottom + 1)
-        self._draw.rounded_rectangle(halo, radius + 1, outline=(*_INK, 170), width=line + 2)
-        self._draw.rounded_rectangle(
-            (left, top, right, bottom), radius, fill=(*colour, 28), outline=colour, width=line
-        )
 
-    def tag(self, box: Box, caption: str, colour: Colour) -> None:
-        left, top, _, bottom = self._corners(box)
-        pad = self._size // 3
-        text = self._shorten(caption, self._width - 2 * pad - 2)
-        width, height = round(self._font.getlength(text)) + 2 * pad, round(self._size * 1.5)
-        x = max(0, min(left, self._width - width))
-        above, below = top - height - self._line, bottom + self._line
-        y = above if above >= 0 else min(below, self._height - height)
-        self._draw.rounded_rectangle((x, y, x + width, y + height), pad, fill=(*colour, 235))
-        self._write((x + pad, y + height / 2), text, _INK, anchor="lm")
+class Pen:
+    """Letters and lines in sizes that suit a picture of `width` x `height`."""
 
-    def groove(self, bar: _Bar, top: int, row: int) -> None:
-        deep = row - self._size // 2
-        self._draw.rounded_rectangle(
-            (bar.left, top, bar.right, top + deep), self._size // 3, fill=_GROOVE
-        )
+    def __init__(self, width: int, height: int) -> None:
+        self.size = max(14, min(48, round(min(max(width, NARROWEST), height * 1.6) / 56)))
+        self.row = round(self.size * 1.35)
+        self.line = max(2, round(self.size / 7))
+        self._font = ImageFont.load_default(self.size)
+        self._lacks = self._mask(_STRANGE)
 
-    def span(self, bar: _Bar, mark: SpanMark, top: int, row: int) -> None:
+    def length(self, text: str) -> float:
+        """Pixels across."""
+        return self._font.getlength(text)
+
+    def write(
+        self, brush: ImageDraw.ImageDraw, at: tuple[float, float], text: str, colour: Colour
+    ) -> None:
+        """Put `text` with its upper left corner `at` that place."""
+        brush.text(at, text, fill=colour, font=self._font)
+
+    def stamp(self, text: str) -> Rgb:
+        """`text` as a picture of its own."""
+        picture = Image.new("RGB", (round(self.length(text)) + 2, self.row), _BAR)
+        self.write(ImageDraw.Draw(picture), (1, 0), text, _PAPER)
+        return np.asarray(picture)
+
+    def wrap(self, text: str, room: float) -> list[str]:
+        """`text` in lines that fit into `room`; a letter that the font lacks becomes a plainer one, or a question mark."""
+        lines: list[str] = []
+        line = ""
+        for word in "".join(map(self._known, text)).split():
+            longer = f"{line} {word}".strip()
+            if line and self.length(longer) > room:
+                lines.append(line)
+                longer = word
+            while self.length(longer) > room and len(longer) > 1:
+                fits = next(
+                    n
+                    for n in range(len(longer), 0, -1)
+                    if n == 1 or self.length(longer[:n]) <= room
+                )
+                lines.append(longer[:fits])
+                longer = longer[fits:]
+            line = longer
+        return [*lines, line] if line else lines
+
+    def _known(self, letter: str) -> str:
+        if letter.isascii() or self._mask(letter) != self._lacks:
+            return letter
+        bare = _PLAINER.get(letter) or normalize("NFKD", letter)
+        return "".join(part for part in bare if part.isascii()) or "?"
+
+    def _mask(self, letter: str) -> bytes:
+        return bytes(self._font.getmask(letter))
+
+
+def _draw_panel(commentary: Commentary, pen: Pen, *, width: int) -> _Panel:
+    pad, groove = pen.size, max(6, pen.size // 2)
+    told = [_few(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
+    dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
+    notes = [*([_DASHED] if dashed else []), *commentary.notes]
+    last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
+    gap = pen.size // 4
+    lanes_high = sum(len(lines) * pen.row + groove + 3 * gap for lines in told)
+    scale = pad // 2 + lanes_high
+    high = scale + round(pen.row * 1.4) + len(last) * pen.row + pad // 2
+    panel = Image.new("RGB", (width, high), _BAR)
+    brush = ImageDraw.Draw(panel)
+    bar = _Bar(pad, width - pad, commentary.duration_us)
+    top = pad // 2
+    grooves: list[tuple[int, int]] = []
+    for lane, lines in zip(commentary.lanes, told, strict=True):
+        _draw_swatch(brush, lane, left=pad, top=top, side=pen.size)
+        for line in lines:
+            pen.write(brush, (3 * pad, top), line, _PAPER)
+            top += pen.row
+        top += gap
+        _draw_spans(brush, bar, lane, top=top, deep=groove)
+        grooves.append((top, top + groove + 1))
+        top += groove + 2 * gap
+    end = tell_clock(commentary.duration_us)
+    pen.write(brush, (bar.left, scale), tell_clock(0), _MUTED)
+    pen.write(brush, (bar.right - pen.length(end), scale), end, _MUTED)
+    for place, line in enumerate(last):
+        pen.write(brush, (pad, scale + round(pen.row * 1.4) + place * pen.row), line, _MUTED)
+    return _Panel(np.asarray(panel), bar, tuple(grooves), scale)
+
+
+def _draw_swatch(brush: ImageDraw.ImageDraw, lane: Lane, *, left: int, top: int, side: int) -> None:
+    """The lane's colour: filled where it marks something, else its edge alone."""
+    colour = _paint(lane.colour)
+    brush.rectangle(
+        (left, top + 2, left + side, top + side),
+        fill=colour if lane.marks else None,
+        outline=colour,
+        width=2,
+    )
+
+
+def _draw_spans(brush: ImageDraw.ImageDraw, bar: _Bar, lane: Lane, *, top: int, deep: int) -> None:
+    brush.rectangle((bar.left, top, bar.right, top + deep), fill=_GROOVE)
+    for mark in lane.marks:
         left, right = bar.column(mark.span.start_us), bar.column(mark.span.end_us)
-        right = max(right, left + self._line)
-        deep = row - self._size // 2
-        radius = min(self._size // 3, (right - left) // 2)
-        colour = _paint(mark.colour)
-        self._draw.rounded_rectangle((left, top, right, top + deep), radius, fill=colour)
-        self._caption(bar, mark.caption, left=left, right=right, middle=top + deep / 2)
-
-    def _caption(self, bar: _Bar, text: str, *, left: int, right: int, middle: float) -> None:
-        """Inside the span where it fits, else on the roomier side of it."""
-        pad = self._size // 2
-        if self._font.getlength(text) <= right - left - 2 * pad:
-            self._write((left + pad, middle), text, _INK, anchor="lm")
-        elif bar.right - right >= left - bar.left:
-            text = self._shorten(text, bar.right - right - 2 * pad)
-            self._write((right + pad, middle), text, _PAPER, anchor="lm")
-        else:
-            text = self._shorten(text, left - bar.left - 2 * pad)
-            self._write((left - pad, middle), text, _PAPER, anchor="rm")
-
-    def scale(self, bar: _Bar, top: int) -> None:
-        middle = top + self._size * 0.7
-        self._write((bar.left, middle), _clock(0), _MUTED, anchor="lm")
-        self._write((bar.right, middle), _clock(bar.duration_us), _MUTED, anchor="rm")
-
-    def playhead(self, bar: _Bar, at_us: int, top: int, bottom: int) -> None:
-        x, wing = bar.column(at_us), self._size // 2
-        self._draw.line((x, top + wing, x, bottom), fill=_PAPER, width=max(2, self._line // 2))
-        self._draw.polygon([(x - wing, top), (x + wing, top), (x, top + wing)], fill=_PAPER)
-        text = _clock(at_us)
-        half = self._font.getlength(text) / 2
-        # Beside the two ends of the scale, never on them.
-        ends = self._font.getlength(_clock(bar.duration_us)) + self._size
-        low, high = bar.left + ends + half, bar.right - ends - half
-        if low <= high:
-            spot = (min(max(x, low), high), bottom + self._size * 0.7)
-            self._write(spot, text, _PAPER, anchor="mm")
-
-    def _corners(self, box: Box) -> tuple[int, int, int, int]:
-        right, bottom = self._width - 1, self._height - 1
-        left, top = round(box.x0 * right), round(box.y0 * bottom)
-        return left, top, max(left + 1, round(box.x1 * right)), max(top + 1, round(box.y1 * bottom))
-
-    def _shorten(self, text: str, room: float) -> str:
-        if self._font.getlength(text) <= room:
-            return text
-        while text and self._font.getlength(text + "...") > room:
-            text = text[:-1]
-        return text.rstrip() + "..." if text else ""
-
-    def _write(self, at: tuple[float, float], text: str, colour: Colour, *, anchor: str) -> None:
-        self._draw.text(at, text, fill=colour, font=self._font, anchor=anchor)
+        right = max(right, left + 3)
+        for start, end in _strokes(left, right, line=max(2, deep // 2), dashed=not mark.ends):
+            brush.rectangle((start, top, end, top + deep), fill=_paint(lane.colour))
 
 
-def _font_size(picture: Image.Image) -> int:
-    return max(11, min(30, round(min(picture.width, picture.height * 1.6) / 36)))
+def _few(lines: list[str]) -> list[str]:
+    if len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1].rstrip(".,;") + " ..."]
+
+
+def _even(side: int) -> int:
+    return side + side % 2
 
 
 def _paint(colour: int) -> Colour:
     return PALETTE[colour % len(PALETTE)]
 
 
-def _clock(at_us: int) -> str:
+def tell_clock(at_us: int) -> str:
+    """An instant as players show it, to hundredths of a second."""
     minutes, rest_us = divmod(max(0, at_us), 60 * MICROSECONDS)
     return f"{minutes}:{rest_us // MICROSECONDS:02d}.{rest_us % MICROSECONDS // 10_000:02d}"

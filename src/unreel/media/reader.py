@@ -6,10 +6,10 @@ that read it.
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -25,9 +25,11 @@ from unreel.core.errors import (
 )
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
+from unreel.media.annotate_wire import CopyHeader, CopyTaker, OnFrames, commentary_request
 from unreel.media.container import MAX_PIXELS
 from unreel.media.gathering import Encoding, Gathering, SampledFrame, SampledFrames, Wanted
 from unreel.media.normalise import NormalForm
+from unreel.media.overlay import Commentary
 from unreel.media.payload import OnPart, Payload, TaskRunner, finish
 from unreel.media.picture import JPEG_QUALITY
 from unreel.media.render import Cut
@@ -38,6 +40,7 @@ from unreel.media.scan_wire import read_scan
 from unreel.media.sound import SAMPLE_RATE_HZ, NoSound, Sound
 from unreel.media.tasks import TASKS
 from unreel.media.wire import (
+    INSTANTS,
     LONGEST_SIDE,
     NormaliseHeader,
     ProbeHeader,
@@ -90,6 +93,21 @@ class MediaReader:
         request = {"sampling": str(plan), **bounds}
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
+    def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
+        """The frames on the screen at those instants, each once, as plain pixels in their own size."""
+        gathering = Gathering(
+            Wanted(
+                sampling=INSTANTS,
+                encoding="rgb24",
+                quality=JPEG_QUALITY,
+                most_frames=len(at_us),
+                most_pixels=self.max_pixels,
+                longest_side=LONGEST_SIDE,
+            )
+        )
+        request = {"at_us": list(at_us)}
+        return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
+
     def sound(self, path: str | Path) -> Sound | NoSound | Failure:
         """The clip's sound at 16 kHz."""
         return self._ask("sound", path, {}, _read_sound)
@@ -110,6 +128,19 @@ class MediaReader:
             "form": None if form is None else _form_request(form),
         }
         return self._ask("render", path, request, _read_normalised)
+
+    def annotate(
+        self,
+        path: str | Path,
+        commentary: Commentary,
+        *,
+        into: IO[bytes],
+        on_frames: OnFrames = lambda _n_frames: None,
+    ) -> CopyHeader | Failure:
+        """Write a copy of the clip with `commentary` drawn on it `into` a file: see `media.annotate`."""
+        taker = CopyTaker(into, duration_us=commentary.duration_us, on_frames=on_frames)
+        request = commentary_request(commentary)
+        return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
     def scan(self, path: str | Path) -> Scan | Failure:
         """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""

@@ -1,11 +1,17 @@
 """The work that can be asked of one opened file. Runs in this process or in a confined child."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from unreel.media.decode import decode_frames
+from unreel.core.span import MICROSECONDS
+from unreel.media.annotate import Copy
+from unreel.media.annotate import annotate as annotate_clip
+from unreel.media.annotate_wire import AnnotateRequest
+from unreel.media.decode import Frame, Rgb, decode_frames
 from unreel.media.normalise import NormalForm
 from unreel.media.normalise import normalise as normalise_clip
 from unreel.media.payload import Parts, Payload, Task
@@ -19,7 +25,9 @@ from unreel.media.scan_wire import scan_payload
 from unreel.media.sound import NoSound, read_sound
 from unreel.media.timeline import read_timeline
 from unreel.media.wire import (
+    INSTANTS,
     FramesRequest,
+    InstantsRequest,
     NormaliseRequest,
     ProbeRequest,
     RenderRequest,
@@ -45,12 +53,29 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     plan = plan_frames(sampling, timeline)
     for frame in decode_frames(file, timeline, indices=plan.indices, max_pixels=asked.max_pixels):
         rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
-        height, width, _ = rgb.shape
-        at_s = write_exact(frame.at_s)
-        header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
-        yield Payload(header, (np.ascontiguousarray(rgb).tobytes(),))
+        yield _frame_part(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
     return Payload({"sampling": plan.sampling, **counts})
+
+
+def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """The frames on the screen at some instants, each once and a part, in their own size."""
+    asked = read_request(InstantsRequest, request)
+    timeline = read_timeline(file, max_pixels=asked.max_pixels)
+    # A frame's instant in whole microseconds may lie half of one before it.
+    moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in asked.at_us)
+    indices = sorted({timeline.shown_at(moment) for moment in moments})
+    for frame in decode_frames(file, timeline, indices=indices, max_pixels=asked.max_pixels):
+        yield _frame_part(frame, frame.rgb)
+    counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(indices)}
+    return Payload({"sampling": INSTANTS, **counts})
+
+
+def _frame_part(frame: Frame, rgb: Rgb) -> Payload:
+    height, width, _ = rgb.shape
+    at_s = write_exact(frame.at_s)
+    header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
+    return Payload(header, (np.ascontiguousarray(rgb).tobytes(),))
 
 
 def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
@@ -89,6 +114,19 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     return Payload({"size_bytes": len(data)}, (data,))
 
 
+def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """The clip with a commentary drawn on it, as an mp4 file in pieces."""
+    asked = read_request(AnnotateRequest, request)
+    copy = annotate_clip(file, asked.as_commentary(), max_pixels=asked.max_pixels)
+    while True:
+        try:
+            piece = next(copy)
+        except StopIteration as end:
+            made: Copy = end.value
+            return Payload(asdict(made))
+        yield Payload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
+
+
 def scan(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """Measures of every frame, and a few pictures."""
     asked = read_request(ScanRequest, request)
@@ -101,5 +139,7 @@ TASKS: Final[Mapping[str, Task]] = {
     "sound": sound,
     "normalise": normalise,
     "render": render,
+    "instants": instants,
+    "annotate": annotate,
     "scan": scan,
 }

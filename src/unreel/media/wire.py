@@ -22,6 +22,7 @@ from pydantic import (
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
+from unreel.core.span import MICROSECONDS
 from unreel.media.container import MAX_PIXELS
 from unreel.media.scan import N_PICKED
 from unreel.media.sound import MAX_SAMPLES
@@ -58,6 +59,11 @@ Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 Size = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
 Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
+Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
+MOST_INSTANTS: Final = 64
+"""Frames that are asked for by their instants at once."""
+INSTANTS: Final = "instants"
+"""Stands for the name of a sampling where frames were asked for by their instants."""
 
 
 class Wire(BaseModel):
@@ -117,6 +123,12 @@ class RenderRequest(ProbeRequest):
     length_s: Lasting | None
     crop: _CropRequest | None
     form: _FormRequest | None
+
+
+class InstantsRequest(ProbeRequest):
+    """`instants`: the frames that are on the screen then."""
+
+    at_us: Annotated[list[Micros], Field(min_length=1, max_length=MOST_INSTANTS)]
 
 
 class ScanRequest(ProbeRequest):

@@ -109,20 +109,24 @@ def play(
     )
 
 
-def moving_marks(tracks: Iterable[TrackSpec], *, duration_us: int) -> Iterator[MovingMark]:
-    """The tracks as marks of the overlay, in the player's colours."""
+def track_colours(tracks: Iterable[TrackSpec]) -> Iterator[int]:
+    """The colour of each track in the overlay's palette: the same that the player gives it."""
     n_answers = 0
     for track in tracks:
-        colour = _TRUTH_COLOUR
-        if track.kind == "answer":
-            colour = _ANSWER_COLOURS[n_answers % len(_ANSWER_COLOURS)]
+        if track.kind == "truth":
+            yield _TRUTH_COLOUR
+        else:
+            yield _ANSWER_COLOURS[n_answers % len(_ANSWER_COLOURS)]
             n_answers += 1
-        for trace in track.traces:
-            start_us = trace.start_us or 0
-            end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)
-            yield MovingMark(
-                span=TimeSpan(start_us, end_us),
-                track=tuple(box.mark() for box in trace.boxes),
-                caption=f"{track.name}: {trace.label}",
-                colour=colour,
-            )
+
+
+def moving_marks(track: TrackSpec, *, duration_us: int) -> Iterator[MovingMark]:
+    """The traces of a track as marks of the overlay."""
+    for trace in track.traces:
+        start_us = trace.start_us or 0
+        end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)
+        yield MovingMark(
+            span=TimeSpan(start_us, end_us),
+            track=tuple(box.mark() for box in trace.boxes),
+            ends=trace.end_us is not None,
+        )

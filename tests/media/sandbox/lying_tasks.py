@@ -238,6 +238,33 @@ def _clip_lies() -> Iterator[tuple[str, Lie]]:
     yield "copy-twice", in_blobs(lambda blobs: blobs.append(blobs[0]))
 
 
+def _instants_lies() -> Iterator[tuple[str, Lie]]:
+    yield "instants-twice", in_each(index=0)
+    yield "instants-wide", in_last(width=65_500)
+    yield "instants-none", in_frames(lambda parts: parts.clear())
+    yield "instants-plan", in_header(lambda header: header.update(sampling="uniform-4"))
+
+
+def _annotated_lies() -> Iterator[tuple[str, Lie]]:
+    yield "film-no-mp4", in_frames(lambda p: p.append(Payload(p.pop(0).header, (b"GIF89a" * 9,))))
+    yield "film-hole", in_last(at=1 << 40)
+    yield "film-before", in_last(at=-1)
+    yield "film-over-its-start", in_last(at=4)
+    yield "film-frames", in_last(n_frames=1 << 63)
+    yield "film-two-blobs", in_frames(lambda p: p.append(Payload(p[-1].header, 2 * p.pop().blobs)))
+    yield "film-nothing", in_frames(lambda parts: parts.clear())
+    yield "film-size", in_header(lambda header: header.update(size_bytes=1))
+    yield "film-size-2-63", in_header(lambda header: header.update(size_bytes=1 << 63))
+    yield "film-end", in_header(lambda header: header.update(n_frames=7))
+    yield "film-never-ends", raw(then=partial(flood, part_of({"at": 0, "n_frames": 1}, _FILM)))
+    yield (
+        "film-then-sleep",
+        raw(part_of({"at": 0, "n_frames": 1}, _FILM), then=partial(time.sleep, 600)),
+    )
+
+
+_FILM: Final = b"\0\0\0\x18ftypisom" + bytes(MIB)
+
 LIES: Final[Mapping[str, Told]] = (
     {name: Told("probe", lie) for name, lie in (*_probe_lies(), *_raw_lies())}
     | {name: Told("probe", lie, quiet=True) for name, lie in _quiet_lies()}
@@ -248,6 +275,8 @@ LIES: Final[Mapping[str, Told]] = (
     | {name: Told("sound", lie) for name, lie in _sound_lies()}
     | {name: Told("normalise", lie) for name, lie in _clip_lies()}
     | {name.replace("copy", "cut"): Told("render", lie) for name, lie in _clip_lies()}
+    | {name: Told("instants", lie) for name, lie in _instants_lies()}
+    | {name: Told("annotate", lie) for name, lie in _annotated_lies()}
     | MANIFEST_LIES
 )
 

@@ -1,5 +1,6 @@
 """Children that lie: whatever one says, its file fails, and the file after it is answered."""
 
+import io
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.normalise import NormalForm
+from unreel.media.overlay import Commentary, Lane
 from unreel.media.reader import MediaReader
 from unreel.media.render import Cut
 from unreel.media.sandbox import Limits, Sandbox
@@ -24,12 +26,15 @@ from unreel.report.review.provenance import ManifestState, Provenance, read_prov
 SECONDS = 2
 MOST_GROWTH_KB = 1 << 20
 
+_SAID = Commentary(lanes=(Lane(says="somebody: real"),), duration_us=1_000_000)
 ASK: dict[str, Callable[[MediaReader, Path], object]] = {
     "probe": lambda reader, path: reader.probe(path),
     "frames": lambda reader, path: reader.frames(path, sampling="uniform-4", longest_side=64),
     "sound": lambda reader, path: reader.sound(path),
     "scan": lambda reader, path: reader.scan(path),
     "render": lambda reader, path: reader.render(path, Cut(first_frame=0, end_frame=4)),
+    "instants": lambda reader, path: reader.frames_at(path, [0, 100_000, 200_000, 300_000]),
+    "annotate": lambda reader, path: reader.annotate(path, _SAID, into=io.BytesIO()),
     "manifest": lambda _, path: _read_manifest(path),
     "normalise": lambda reader, path: reader.normalise(
         path, NormalForm(width=32, height=32, rate=Fraction(4), crf=40)

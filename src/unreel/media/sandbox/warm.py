@@ -32,11 +32,32 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
             "form": None,
         },
     ),
+    "instants": ({"at_us": [0, 100_000]},),
+    "annotate": (
+        {
+            "lanes": [
+                {
+                    "says": "warm \u00e9",
+                    "colour": 0,
+                    "marks": [
+                        {
+                            "start_us": 0,
+                            "end_us": 200_000,
+                            "ends": False,
+                            "track": [{"at_us": 0, "x0": 0.2, "y0": 0.2, "x1": 0.5, "y1": 0.5}],
+                        }
+                    ],
+                }
+            ],
+            "notes": ["warm"],
+            "duration_us": 333_333,
+        },
+    ),
     "scan": ({},),
 }
 
 
-_ENCODING: Final = frozenset({"normalise", "render"})
+_ENCODING: Final = frozenset({"normalise", "render", "annotate"})
 """Tasks that read as the others do and then write one form, whatever they read: once is enough."""
 
 

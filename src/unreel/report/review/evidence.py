@@ -6,36 +6,30 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from PIL import Image
-
 from unreel.core.answer import Reply
-from unreel.core.facts import VideoFacts
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import tell_seconds, to_us
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
 from unreel.evaluate.opinion import Opinion
 from unreel.evaluate.review import Review
-from unreel.media.overlay import annotate
+from unreel.media.annotate_wire import OnFrames
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
 from unreel.pages import player
 from unreel.pages.footage import Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
+from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
 from unreel.report.review.provenance import Provenance
 
 PAGE: Final = "evidence.html"
-ANNOTATED: Final = "annotated.mp4"
 
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
-_ANNOTATED_SIDE: Final = 960
-_ANNOTATED_FRAMES: Final = 720
-_EVERY_FRAME: Final = 1000
-"""No clip in use has more frames a second."""
+_STOPPED: Final = Failure(FailureReason.OUT_OF_TIME, "its making was stopped before its end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +54,36 @@ class Background:
 
 
 def write_evidence(
-    review: Review, out: Path, *, reader: MediaReader, background: Background
+    review: Review,
+    out: Path,
+    *,
+    reader: MediaReader,
+    background: Background,
+    on_frames: OnFrames = lambda _n_frames: None,
 ) -> Evidence:
-    """Write the page and the annotated clip of `review` into the folder `out`."""
+    """Write the page and the annotated clip of `review` into the folder `out`.
+
+    `on_frames` hears how many frames of the annotated clip were drawn. Nothing that an earlier review
+    left there stays, and whoever stops the drawing has the page all the same.
+    """
+    _clear(Folder(out))
     footage = prepare_footage(review.clip, out, reader=reader)
-    annotated = _write_annotated(review, out / ANNOTATED, reader=reader, truth=background.truth)
-    html = build_page(review, background, footage=footage, annotated=annotated)
-    page = Folder(out).write(PAGE, html.encode())
+    duration_us = _duration_us(review)
+    tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
+    annotated: Path | Failure = _STOPPED
+    try:
+        annotated = write_copy(
+            review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
+        )
+    finally:
+        html = build_page(review, background, footage=footage, annotated=annotated)
+        page = Folder(out).write(PAGE, html.encode())
     return Evidence(page=page, annotated=annotated, footage=footage)
+
+
+def _clear(out: Folder) -> None:
+    for name in (PAGE, ANNOTATED):
+        out.remove(name)
 
 
 def build_page(
@@ -171,26 +187,3 @@ def _spec(
 
 def _duration_us(review: Review) -> int:
     return max(1, to_us(review.clip.facts.video.duration_s))
-
-
-def _write_annotated(
-    review: Review, path: Path, *, reader: MediaReader, truth: tuple[Trace, ...]
-) -> Path | Failure:
-    duration_us = _duration_us(review)
-    sampled = reader.frames(
-        Path(review.clip.location),
-        sampling=_annotated_plan(review.clip.facts.video),
-        longest_side=_ANNOTATED_SIDE,
-    )
-    if isinstance(sampled, Failure):
-        return sampled
-    pictures = ((to_us(frame.at_s), Image.fromarray(frame.rgb())) for frame in sampled.frames)
-    tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
-    marks = list(player.moving_marks(tracks, duration_us=duration_us))
-    return Folder(path.parent).write(path.name, annotate(pictures, marks, duration_us=duration_us))
-
-
-def _annotated_plan(video: VideoFacts) -> str:
-    """Every frame of a short clip; of a long one as many as a page needs to be followed."""
-    short = video.n_frames <= _ANNOTATED_FRAMES and not video.variable_rate
-    return f"fps-{_EVERY_FRAME if short else 24}-max-{_ANNOTATED_FRAMES}"

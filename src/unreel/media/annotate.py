@@ -1,0 +1,233 @@
+"""Copies a clip with a commentary drawn on it, in its own size and pace and with its sound.
+
+Nothing grows with the clip's length: pictures and sound are read side by side, and what is written goes
+out piece by piece.
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from typing import BinaryIO, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.span import to_us
+from unreel.media.container import MAX_PIXELS, open_clip
+from unreel.media.decode import Rgb, decode_frames
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.normalise import CHANNELS, MAX_FRAMES
+from unreel.media.overlay import Annotator, Commentary
+from unreel.media.probe import clockwise_turn
+from unreel.media.sound import sound_parts
+from unreel.media.timeline import Timeline, read_timeline
+
+_PIECE_BYTES: Final = 1 << 20
+_PIECE_FRAMES: Final = 12
+"""So many frames at most between two pieces: who waits is told how far it is."""
+_MOST_STRETCH: Final = 8
+_MUTE: Final = "The sound of the clip cannot be read: this copy has none."
+_OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
+"""`benchmarks/annotated_copy.py` compares the presets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Bytes of the copy, from `at` on, once `n_frames` were drawn."""
+
+    at: int
+    data: bytes
+    n_frames: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """What the pieces make together."""
+
+    size_bytes: int
+    n_frames: int
+
+
+def annotate(
+    file: BinaryIO, commentary: Commentary, *, max_pixels: int = MAX_PIXELS
+) -> Generator[Piece, None, Copy]:
+    """The copy as an mp4 file, piece by piece; a piece may lie in what came before it, or behind."""
+    timeline = read_timeline(file, max_pixels=max_pixels)
+    if timeline.n_frames > MAX_FRAMES:
+        detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
+        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+    aspect = _pixel_aspect(file, max_pixels=max_pixels)
+    sound = _Sound(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
+    pictures = _pictures(_own_view(file), timeline, aspect=aspect, max_pixels=max_pixels)
+    first = next(pictures)
+    height, width, _ = first[1].shape
+    if sound.is_lost:
+        commentary = replace(commentary, notes=(*commentary.notes, _MUTE))
+    annotator = Annotator(commentary, width=width, height=height)
+    outlet = _Pieces()
+    track = SoundTrack(codec="aac", channels=CHANNELS) if sound.is_there else None
+    with ClipWriter("mp4", _track(annotator, timeline), sound=track, into=outlet) as writer:
+        for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
+            drawn = annotator.draw(_fitted(rgb, width, height), to_us(timeline.at_s(index)))
+            writer.add_picture(drawn, tick=timeline.ticks[index] - timeline.ticks[0])
+            for samples in sound.until(_end_s(timeline, index)):
+                writer.add_sound(samples)
+            if n_frames % _PIECE_FRAMES == 0 or outlet.n_bytes >= _PIECE_BYTES:
+                yield from outlet.take(n_frames)
+        writer.finish()
+    yield from outlet.take(n_frames)
+    return Copy(size_bytes=outlet.size, n_frames=n_frames)
+
+
+class _Pieces:
+    """What a muxer writes, in pieces that nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self._at = self.size = self.n_bytes = 0
+        self._held: list[tuple[int, bytearray]] = []
+
+    def write(self, data: bytes, /) -> int:
+        if self._held and self._at == self._held[-1][0] + len(self._held[-1][1]):
+            self._held[-1][1].extend(data)
+        else:
+            self._held.append((self._at, bytearray(data)))
+        self.n_bytes += len(data)
+        self._at += len(data)
+        self.size = max(self.size, self._at)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        self._at = (0, self._at, self.size)[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def take(self, n_frames: int) -> Iterator[Piece]:
+        """All that is held, in the order in which it was written."""
+        held, self._held, self.n_bytes = self._held, [], 0
+        yield from (Piece(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
+
+
+class _View:
+    """A file read from a place of one's own, so that several can read one file in turns."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._at = file, 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._file.seek(self._at)
+        data = self._file.read(size)
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        self._file.seek(self._at)
+        self._at = self._file.seek(offset, whence)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+def _own_view(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", _View(file))
+
+
+class _Sound:
+    """The clip's sound from `from_s` of its container on; it ends where it can be read no further."""
+
+    def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
+        self._parts = _stereo(_own_view(file), from_s=from_s, max_pixels=max_pixels)
+        self._left = np.empty((0, CHANNELS), np.int16)
+        self._done = 0
+        self.is_lost = False
+        """True where there is a sound that cannot be read."""
+        self.is_there = self._refill()
+
+    def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
+        """What is heard from the last call's end to this one's, in pieces."""
+        end = int(end_s * SOUND_RATE_HZ)
+        while self._done < end and (len(self._left) or self._refill()):
+            piece, self._left = np.split(self._left, [end - self._done])
+            self._done += len(piece)
+            yield piece
+
+    def _refill(self) -> bool:
+        try:
+            self._left = next(self._parts, self._left[:0])
+        except MediaError:  # a clip whose sound is damaged or of a strange kind is still looked at
+            self._parts, self.is_lost = iter(()), True
+        return bool(len(self._left))
+
+
+def _stereo(file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> Iterator[NDArray[np.int16]]:
+    """Samples, none of the pieces empty; silence before a sound that begins later."""
+    late: int | None = None
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+            if late is None:
+                late = round((part.start_s - from_s) * SOUND_RATE_HZ)
+                while late > 0:
+                    silence = min(late, SOUND_RATE_HZ)
+                    yield np.zeros((silence, CHANNELS), np.int16)
+                    late -= silence
+            early = min(-late, len(part.samples))
+            late += early
+            if early < len(part.samples):
+                yield part.samples[early:]
+
+
+def _pictures(
+    file: BinaryIO, timeline: Timeline, *, aspect: Fraction, max_pixels: int
+) -> Iterator[tuple[int, Rgb]]:
+    """Each frame that is seen, by its index: of two at one instant the later one is."""
+    last = {tick: index for index, tick in enumerate(timeline.ticks)}
+    frames = decode_frames(file, timeline, indices=list(last.values()), max_pixels=max_pixels)
+    for frame in frames:
+        height, width, _ = frame.rgb.shape
+        wide = max(width, round(width * aspect))
+        high = max(height, round(height / aspect))
+        fits = wide * high <= max_pixels
+        yield frame.index, _fitted(frame.rgb, wide, high) if fits else frame.rgb
+
+
+def _pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
+    """How much wider than high a pixel is shown, after the turn; 1 where that is not told or absurd."""
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        told = clip.stream.sample_aspect_ratio
+        aspect = Fraction(told) if told else Fraction(1)
+        if not Fraction(1, _MOST_STRETCH) <= aspect <= _MOST_STRETCH:
+            return Fraction(1)
+        for frame in clip.container.decode(clip.stream):
+            return 1 / aspect if clockwise_turn(frame) % 180 else aspect
+    return aspect
+
+
+def _fitted(rgb: Rgb, width: int, height: int) -> Rgb:
+    if rgb.shape[:2] == (height, width):
+        return rgb
+    picture = Image.fromarray(rgb).resize((width, height), Image.Resampling.BICUBIC)
+    return np.asarray(picture)
+
+
+def _end_s(timeline: Timeline, index: int) -> Fraction:
+    after = index + 1
+    return timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
+
+
+def _track(annotator: Annotator, timeline: Timeline) -> VideoTrack:
+    width, height = annotator.size
+    rate = timeline.n_frames / timeline.duration_s
+    return VideoTrack(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=rate.limit_denominator(1 << 16),
+        time_base=timeline.time_base,
+        options=_OPTIONS,
+    )

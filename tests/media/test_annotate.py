@@ -1,0 +1,237 @@
+"""The annotated copy of a clip: its pictures, its pace, its sound."""
+
+import io
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from unreel.core.box import Box
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt
+from unreel.media.access import media_reader
+from unreel.media.annotate import annotate
+from unreel.media.annotate_wire import CopyTaker
+from unreel.media.encode import ClipWriter
+from unreel.media.overlay import NARROWEST, PALETTE, Commentary, Lane, MovingMark
+from unreel.media.payload import Payload
+from unreel.media.scenes.scene import read_index
+from unreel.media.sound import NoSound, read_sound
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+SECOND = 1_000_000
+CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
+SAID = Commentary(
+    lanes=(
+        Lane(
+            says="somebody: generated",
+            marks=(
+                MovingMark(
+                    span=TimeSpan(SECOND // 2, SECOND),
+                    track=(BoxAt(SECOND // 2, Box(0.25, 0.25, 0.75, 0.75)),),
+                ),
+            ),
+        ),
+    ),
+    duration_us=SECOND,
+    notes=("a warning",),
+)
+
+
+def copied(clip: bytes, said: Commentary = SAID) -> bytes:
+    whole = io.BytesIO()
+    for piece in annotate(io.BytesIO(clip), said):
+        whole.seek(piece.at)
+        whole.write(piece.data)
+    return whole.getvalue()
+
+
+def shown(data: bytes) -> tuple[list[Fraction], list[np.ndarray]]:
+    with av.open(io.BytesIO(data)) as clip:
+        stream = clip.streams.video[0]
+        frames = list(clip.decode(stream))
+        instants = [frame.pts * stream.time_base for frame in frames]
+    return instants, [frame.to_ndarray(format="rgb24") for frame in frames]
+
+
+def test_every_frame_is_there_in_full_size_with_its_box_from_its_instant_on() -> None:
+    instants, frames = shown(copied(synthesise(CLIP)))
+    assert [float(at_s) for at_s in instants] == pytest.approx([i / 24 for i in range(24)])
+    left = (NARROWEST - CLIP.width) // 2
+    pictures = [frame[: CLIP.height, left : left + CLIP.width] for frame in frames]
+    assert [read_index(picture) for picture in pictures[:12]] == list(range(12))
+    red = [int((np.abs(p.astype(int) - PALETTE[0]).sum(-1) < 90).sum()) for p in pictures]
+    assert red[11] < red[12] - 100
+
+
+def test_the_sound_is_the_clips() -> None:
+    heard = read_sound(io.BytesIO(copied(synthesise(CLIP))))
+    assert not isinstance(heard, NoSound)
+    assert float(heard.duration_s) == pytest.approx(1, abs=0.05)
+    spectrum = np.abs(np.fft.rfft(heard.as_float()[4000:12000]))
+    assert spectrum.argmax() * heard.rate_hz / 8000 == pytest.approx(440, abs=4)
+
+
+def test_a_mute_clip_stays_mute() -> None:
+    made = copied(synthesise(replace(CLIP, tone_hz=None)))
+    assert isinstance(read_sound(io.BytesIO(made)), NoSound)
+
+
+def test_a_strange_sound_costs_the_sound_and_not_the_copy(monkeypatch) -> None:
+    monkeypatch.setattr("unreel.media.sound.AUDIO_DECODERS", {})
+    made = copied(synthesise(CLIP))
+    with av.open(io.BytesIO(made)) as clip:
+        assert not clip.streams.audio
+    lower = len(shown(made)[1][0])
+    assert lower > len(shown(copied(synthesise(replace(CLIP, tone_hz=None))))[1][0])  # it is told
+
+
+@pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])
+def test_every_kind_of_file_is_copied(container) -> None:
+    recipe = replace(CLIP, container=container, tone_hz=None, rate=Fraction(25), n_frames=10)
+    instants, _ = shown(copied(synthesise(recipe)))
+    assert [float(at_s) for at_s in instants] == pytest.approx(
+        [i / 25 for i in range(10)], abs=2e-3
+    )
+
+
+def test_a_variable_pace_that_begins_late_is_kept_with_its_sound() -> None:
+    gaps = [Fraction(n, 90_000) for n in np.cumsum([0, 3000, 3000, 9000, 1500, 30000, 3000])]
+    recipe = replace(CLIP, n_frames=7, instants_s=tuple(Fraction(5) + gap for gap in gaps))
+    made = copied(synthesise(recipe))
+    instants, frames = shown(made)
+    assert [float(at_s) for at_s in instants] == pytest.approx([float(gap) for gap in gaps])
+    left = (NARROWEST - CLIP.width) // 2
+    assert [read_index(f[: CLIP.height, left : left + CLIP.width]) for f in frames] == list(
+        range(7)
+    )
+
+
+def test_a_turned_clip_stands_upright() -> None:
+    recipe = replace(CLIP, rotation_deg=90, n_frames=4)
+    _, frames = shown(copied(synthesise(recipe)))
+    left = (NARROWEST - CLIP.width) // 2
+    pictures = [frame[: CLIP.height, left : left + CLIP.width] for frame in frames]
+    assert [read_index(picture) for picture in pictures] == list(range(4))
+
+
+def test_no_pixel_of_an_odd_size_is_cut_away() -> None:
+    gif = synthesise(
+        replace(CLIP, container="gif", tone_hz=None, width=501, height=131, n_frames=3)
+    )
+    _, frames = shown(copied(gif))
+    assert frames[0].shape[1] == 502
+    beyond = frames[0][:131, 501]
+    assert np.abs(beyond.astype(int) - frames[0][:131, 500]).sum() > 0
+
+
+def test_pixels_that_are_not_square_are_shown_as_players_do(monkeypatch) -> None:
+    add = ClipWriter._add_video
+
+    def wide(self, track):
+        stream = add(self, track)
+        stream.codec_context.sample_aspect_ratio = Fraction(2)
+        return stream
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ClipWriter, "_add_video", wide)
+        lying = synthesise(replace(CLIP, width=320, n_frames=3))
+        turned = synthesise(replace(CLIP, width=320, n_frames=3, rotation_deg=90))
+    made, upright = shown(copied(lying))[1], shown(copied(turned))[1]
+    assert made[0].shape[1] == 640
+    assert upright[0].shape[1] == NARROWEST
+    assert np.abs(upright[0][250, 240].astype(int) - (27, 30, 38)).sum() > 20  # twice as high
+
+
+def test_a_clip_without_end_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr("unreel.media.annotate.MAX_FRAMES", 23)
+    with pytest.raises(MediaError, match="24 frames"):
+        copied(synthesise(CLIP))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_confined_child_makes_the_same_copy_and_tells_how_far_it_is(tmp_path, trusted) -> None:
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(synthesise(CLIP))
+    told: list[int] = []
+    made = io.BytesIO()
+    with media_reader(Settings(), trusted=trusted) as reader:
+        found = reader.annotate(clip, SAID, into=made, on_frames=told.append)
+    assert not isinstance(found, Failure), found
+    assert (found.n_frames, found.size_bytes) == (24, len(made.getvalue()))
+    assert told[-1] == 24
+    assert len(told) > 2
+    assert made.getvalue() == copied(clip.read_bytes())
+
+
+def test_the_time_limit_grows_with_the_clip(tmp_path) -> None:
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(synthesise(replace(CLIP, n_frames=240)))
+    limits = {}
+    for pace, length_s in ((0, 10), (30, 10), (30, 1 << 33)):
+        settings = Settings(media_seconds=60, annotate_pace=pace)
+        said = replace(SAID, duration_us=length_s * SECOND)
+        limits[pace, length_s] = limit_of(settings, clip, said)
+    assert limits == {(0, 10): 60, (30, 10): 360, (30, 1 << 33): 24 * 3600}
+
+
+def limit_of(settings: Settings, clip: Path, said: Commentary) -> float:
+    asked: list[float] = []
+    with media_reader(settings, trusted=False) as reader:
+        run = reader.run.sandbox.run
+
+        def note(*args, limits, **keys):
+            asked.append(limits.seconds)
+            return run(*args, limits=limits, **keys)
+
+        reader.run.sandbox.run = note
+        reader.annotate(clip, said, into=io.BytesIO())
+    return asked[0]
+
+
+def test_frames_are_found_by_their_instants(tmp_path) -> None:
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(synthesise(replace(CLIP, rate=Fraction(30), n_frames=9)))
+    with media_reader(Settings(), trusted=True) as reader:
+        # 1/30 s is 33,333.3 us: a frame is found by its rounded instant too.
+        taken = reader.frames_at(clip, [0, 33_333, 66_667, 70_000, 10 * SECOND])
+    assert not isinstance(taken, Failure), taken
+    assert [frame.index for frame in taken.frames] == [0, 1, 2, 8]
+    assert [read_index(frame.rgb()) for frame in taken.frames] == [0, 1, 2, 8]
+
+
+START = b"\0\0\0\x18ftypisom" + bytes(12)
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "n_frames", "told"),
+    [
+        (0, b"GIF89a..", 5, "not an mp4"),
+        (4, b"moov", 5, "not an mp4"),
+        (99, b"x", 5, "hole"),
+        (24, b"x", 4, "taken back"),
+    ],
+)
+def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None:
+    taker = CopyTaker(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
+    taker.add(Payload({"at": 0, "n_frames": 5}, (START,)))
+    with pytest.raises(ValueError, match=told):
+        taker.add(Payload({"at": at, "n_frames": n_frames}, (data,)))
+
+
+def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
+    monkeypatch.setattr("unreel.media.annotate_wire._LEAST_BYTES", 100)
+    monkeypatch.setattr("unreel.media.annotate_wire._BYTES_PER_S", 100)
+    into = io.BytesIO()
+    taker = CopyTaker(into, duration_us=SECOND, on_frames=lambda _: None)
+    taker.add(Payload({"at": 0, "n_frames": 1}, (START,)))
+    with pytest.raises(MediaError) as caught:
+        taker.add(Payload({"at": 24, "n_frames": 1}, (bytes(200),)))
+    assert caught.value.failure.reason is FailureReason.TOO_LARGE
+    assert len(into.getvalue()) == 24
