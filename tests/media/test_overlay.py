@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
@@ -151,8 +150,7 @@ def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
 
 
 def test_a_caption_makes_the_picture_longer_and_changes_nothing_of_it() -> None:
-    picture = Image.fromarray(grey(640, 360))
-    drawn = np.asarray(caption(picture, ["one", "two"]))
+    drawn = caption(grey(640, 360), ["one", "two"])
     assert (drawn[:360] == 128).all()
     assert drawn.shape[0] > 360
-    assert np.asarray(caption(Image.fromarray(grey(40, 30)), ["one"])).shape[1] == NARROWEST
+    assert caption(grey(40, 30), ["one"]).shape[1] == NARROWEST

@@ -98,6 +98,7 @@ PLANTED: Mapping[tuple[str, ...], Mapping[str, str]] = {
     REVIEW: {
         "evidence/evidence.html": "index.html",
         "evidence/annotated.mp4": "holiday.mp4",
+        "evidence/stills": "photos",
     },
     (
         "review",

@@ -44,9 +44,12 @@ def spec_of(page: Path) -> dict:
 def test_the_page_stands_alone(ball, tmp_path) -> None:
     evidence = write(review_with(ball, {"recorded:one": GENERATED}), tmp_path)
     html = evidence.page.read_text(encoding="utf-8")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["annotated.mp4", "evidence.html"]
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["annotated.mp4", "evidence.html", "stills"]
+    stills = {f"stills/{path.name}" for path in (tmp_path / "stills").iterdir()}
+    assert len(stills) == 2
     links = set(re.findall(r'(?:src|href)="([^"#]*)"', html))
-    assert {link.partition(":")[0] for link in links} <= {"data", "annotated.mp4", ""}
+    assert {link.partition(":")[0] for link in links} <= {"data", "annotated.mp4", *stills, ""}
     assert "not forensic proof" in html
 
 
@@ -143,7 +146,7 @@ def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None
     (tmp_path / "annotated.mp4").write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt):
         write(review_with(ball, {"recorded:one": GENERATED}), tmp_path, on_frames=stop)
-    assert [path.name for path in tmp_path.iterdir()] == ["evidence.html"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence.html", "stills"]
     html = (tmp_path / "evidence.html").read_text(encoding="utf-8")
     assert "its making was stopped before its end" in html
 

@@ -75,7 +75,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for evidence.html and annotated.mp4.",
+    help="Folder for evidence.html, annotated.mp4 and stills.",
 )
 @click.option("--sample", is_flag=True, help="A review offline: a drawn clip, recorded answers.")
 @trusted_option
@@ -298,7 +298,11 @@ class _Desk:
         say(f"evidence in {evidence.page}")
         if isinstance(evidence.annotated, Failure):
             say(f"no annotated copy: {evidence.annotated}")
-        return {"page": str(evidence.page), "annotated": _path_or_failure(evidence.annotated)}
+        return {
+            "page": str(evidence.page),
+            "annotated": _path_or_failure(evidence.annotated),
+            **evidence.stills.to_json(),
+        }
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _PIECE_FRAMES: Final = 12
 """So many frames at most between two pieces: who waits is told how far it is."""
 _MOST_STRETCH: Final = 8
 _MUTE: Final = "The sound of the clip cannot be read: this copy has none."
-_OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
+OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 """`benchmarks/annotated_copy.py` compares the presets."""
 
 
@@ -229,5 +229,5 @@ def _track(annotator: Annotator, timeline: Timeline) -> VideoTrack:
         height=height,
         rate=rate.limit_denominator(1 << 16),
         time_base=timeline.time_base,
-        options=_OPTIONS,
+        options=OPTIONS,
     )

@@ -108,7 +108,7 @@ class Annotator:
                 box = mark.box_at(at_us)
                 if box is not None:
                     outline(
-                        shown, box, _paint(lane.colour), line=self._pen.line, dashed=not mark.ends
+                        shown, box, paint(lane.colour), line=self._pen.line, dashed=not mark.ends
                     )
         below = self._canvas[height : height + len(self._panel.rgb)]
         below[:] = self._panel.rgb
@@ -130,9 +130,12 @@ class Annotator:
             panel[scale : scale + rows, left : left + columns] = clock
 
 
-def outline(rgb: Rgb, box: Box, colour: Colour, *, line: int, dashed: bool = False) -> None:
+def outline(
+    rgb: Rgb, box: Box, colour: Colour, *, line: int | None = None, dashed: bool = False
+) -> None:
     """Draw a frame around `box`, outside of it as far as the picture reaches."""
     height, width, _ = rgb.shape
+    line = line or Pen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
     edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
@@ -163,17 +166,20 @@ def _strokes(start: int, end: int, *, line: int, dashed: bool) -> Iterator[tuple
         yield place, min(place + 3 * line, end)
 
 
-def caption(picture: Image.Image, sentences: Sequence[str]) -> Image.Image:
-    """`picture` above a panel with `sentences`, each beginning a line."""
-    pen = Pen(*picture.size)
-    wide = max(picture.width, NARROWEST)
+def caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
+    """`rgb` above a panel with `sentences`, each beginning a line."""
+    height, width, _ = rgb.shape
+    pen = Pen(width, height)
+    wide = max(width, NARROWEST)
     lines = [line for text in sentences for line in pen.wrap(text, wide - 2 * pen.size)]
-    drawn = Image.new("RGB", (wide, picture.height + pen.size + len(lines) * pen.row), _BAR)
-    drawn.paste(picture, ((wide - picture.width) // 2, 0))
-    brush = ImageDraw.Draw(drawn)
+    panel = Image.new("RGB", (wide, pen.size + len(lines) * pen.row), _BAR)
+    brush = ImageDraw.Draw(panel)
     for place, line in enumerate(lines):
-        top = picture.height + pen.size // 2 + place * pen.row
-        pen.write(brush, (pen.size, top), line, _PAPER)
+        pen.write(brush, (pen.size, pen.size // 2 + place * pen.row), line, _PAPER)
+    drawn = np.full((height + panel.height, wide, 3), _BAR, np.uint8)
+    left = (wide - width) // 2
+    drawn[:height, left : left + width] = rgb
+    drawn[height:] = np.asarray(panel)
     return drawn
 
 
@@ -292,7 +298,7 @@ def _draw_panel(commentary: Commentary, pen: Pen, *, width: int) -> _Panel:
 
 def _draw_swatch(brush: ImageDraw.ImageDraw, lane: Lane, *, left: int, top: int, side: int) -> None:
     """The lane's colour: filled where it marks something, else its edge alone."""
-    colour = _paint(lane.colour)
+    colour = paint(lane.colour)
     brush.rectangle(
         (left, top + 2, left + side, top + side),
         fill=colour if lane.marks else None,
@@ -307,7 +313,7 @@ def _draw_spans(brush: ImageDraw.ImageDraw, bar: _Bar, lane: Lane, *, top: int, 
         left, right = bar.column(mark.span.start_us), bar.column(mark.span.end_us)
         right = max(right, left + 3)
         for start, end in _strokes(left, right, line=max(2, deep // 2), dashed=not mark.ends):
-            brush.rectangle((start, top, end, top + deep), fill=_paint(lane.colour))
+            brush.rectangle((start, top, end, top + deep), fill=paint(lane.colour))
 
 
 def _few(lines: list[str]) -> list[str]:
@@ -320,7 +326,8 @@ def _even(side: int) -> int:
     return side + side % 2
 
 
-def _paint(colour: int) -> Colour:
+def paint(colour: int) -> Colour:
+    """The colour of that number, round and round the palette."""
     return PALETTE[colour % len(PALETTE)]
 
 

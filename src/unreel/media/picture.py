@@ -44,6 +44,13 @@ def encode_jpeg(rgb: Rgb, *, quality: int = JPEG_QUALITY) -> bytes:
     return out.getvalue()
 
 
+def encode_png(rgb: Rgb) -> bytes:
+    """A PNG file without metadata: every pixel as it is."""
+    out = io.BytesIO()
+    Image.fromarray(rgb).save(out, format="PNG", compress_level=4)
+    return out.getvalue()
+
+
 def decode_jpeg(data: bytes) -> Rgb:
     """The pixels of a JPEG file that this process made: never one that a child or a stranger sent.
 

@@ -24,8 +24,10 @@ from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
 from unreel.report.review.provenance import Provenance
+from unreel.report.review.stills import Picture, Stills, clear_stills, write_stills
 
 PAGE: Final = "evidence.html"
+STILLS_STYLE: Final = "unreel.report.review:stills.css"
 
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
@@ -39,6 +41,7 @@ class Evidence:
     page: Path
     annotated: Path | Failure
     footage: Footage | Failure
+    stills: Stills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +73,22 @@ def write_evidence(
     footage = prepare_footage(review.clip, out, reader=reader)
     duration_us = _duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
+    stills = write_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
     annotated: Path | Failure = _STOPPED
     try:
         annotated = write_copy(
             review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
         )
     finally:
-        html = build_page(review, background, footage=footage, annotated=annotated)
+        html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = Folder(out).write(PAGE, html.encode())
-    return Evidence(page=page, annotated=annotated, footage=footage)
+    return Evidence(page=page, annotated=annotated, footage=footage, stills=stills)
 
 
 def _clear(out: Folder) -> None:
     for name in (PAGE, ANNOTATED):
         out.remove(name)
+    clear_stills(out)
 
 
 def build_page(
@@ -92,6 +97,7 @@ def build_page(
     *,
     footage: Footage | Failure,
     annotated: Path | Failure,
+    stills: Stills,
 ) -> str:
     """The whole page as HTML."""
     name = plain(Path(review.clip.location).name)
@@ -109,6 +115,7 @@ def build_page(
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
         annotated=annotated.name if isinstance(annotated, Path) else "",
         annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
+        stills=_stills_row(stills),
         opinions=opinions,
         reviewers={who: [row for row in opinions if row["reviewer"] == who] for who in named},
         agreements=[str(agreement) for agreement in agreements(review.opinions)],
@@ -120,10 +127,33 @@ def build_page(
     return whole_page(
         title=f"{name}: evidence",
         body=body,
-        styles=[player.STYLE, "unreel.report.review:evidence.css"],
+        styles=[player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE],
         scripts=[player.SCRIPT, player.MOUNT],
         data=data,
     )
+
+
+def _stills_row(stills: Stills) -> dict[str, Any]:
+    return {
+        "left_out": stills.left_out,
+        "stills": [
+            {
+                "fault": still.fault,
+                "at": None if still.at_us is None else tell_seconds(still.at_us),
+                "frame": still.frame,
+                "whole": _picture_row(still.whole),
+                "crop": _picture_row(still.crop),
+                "failure": None if still.failure is None else str(still.failure),
+            }
+            for still in stills.stills
+        ],
+    }
+
+
+def _picture_row(picture: Picture | None) -> dict[str, Any] | None:
+    if picture is None:
+        return None
+    return picture.to_json() | {"uri": data_uri(picture.preview, "image/jpeg")}
 
 
 def _opinion_row(opinion: Opinion) -> dict[str, Any]:

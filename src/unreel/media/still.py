@@ -1,0 +1,64 @@
+"""One frame with a fault marked on it, for print and mail: whole, and cut out around the fault."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.box import Box
+from unreel.media.decode import Rgb
+from unreel.media.overlay import caption, outline, paint
+
+_AROUND: Final = 0.5
+"""So much of the box's width and height is shown on each side of it."""
+_LEAST_SIDE: Final = 64
+_WANTED_SIDE: Final = 480
+_MOST_TIMES: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a fault is on one frame, and how it is drawn."""
+
+    box: Box
+    colour: int = 0
+    dashed: bool = False
+
+
+def draw_whole(rgb: Rgb, spot: Spot | None, sentences: Sequence[str]) -> Rgb:
+    """The whole frame with the spot's outline, above `sentences`."""
+    drawn = rgb.copy()
+    if spot is not None:
+        outline(drawn, spot.box, paint(spot.colour), dashed=spot.dashed)
+    return caption(drawn, sentences)
+
+
+def draw_crop(rgb: Rgb, spot: Spot, sentences: Sequence[str]) -> Rgb:
+    """What lies around the spot, above `sentences`; every pixel of a small one is shown several times."""
+    height, width, _ = rgb.shape
+    left, right = _reach(spot.box.x0, spot.box.x1, width)
+    top, bottom = _reach(spot.box.y0, spot.box.y1, height)
+    times = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
+    drawn = rgb[top:bottom, left:right].repeat(times, axis=0).repeat(times, axis=1)
+    (x0, x1), (y0, y1) = (
+        _within(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
+        _within(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
+    )
+    outline(drawn, Box(x0, y0, x1, y1), paint(spot.colour), dashed=spot.dashed)
+    enlarged = "" if times == 1 else f", each pixel shown {times} x {times} times"
+    told = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
+    return caption(drawn, [*sentences, told])
+
+
+def _reach(low: float, high: float, side: int) -> tuple[int, int]:
+    """The pixels that are shown of a side: the box and what is around it, inside the picture."""
+    least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
+    around = max(_AROUND * (high - low), least)
+    return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
+
+
+def _within(low: float, high: float, *, side: int, shown: tuple[int, int]) -> tuple[float, float]:
+    """The same stretch in parts of what is shown."""
+    first, end = shown
+    parts = ((edge * side - first) / (end - first) for edge in (low, high))
+    start, stop = (min(1.0, max(0.0, part)) for part in parts)
+    return start, stop

@@ -1,0 +1,215 @@
+"""Stills of what was marked: each fault as a frame and as a cut-out, to print and to mail."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.names import plain_name
+from unreel.core.plain import plain
+from unreel.core.span import MICROSECONDS, tell_seconds, to_us
+from unreel.core.writing import Folder
+from unreel.media.decode import Rgb
+from unreel.media.overlay import MovingMark
+from unreel.media.picture import encode_jpeg, encode_png, fit_longest
+from unreel.media.reader import MediaReader, SampledFrame
+from unreel.media.still import Spot, draw_crop, draw_whole
+from unreel.pages.player import TrackSpec, moving_marks, track_colours
+
+FOLDER: Final = "stills"
+MOST_STILLS: Final = 12
+"""Faults of one clip of which stills are made."""
+
+_OURS: Final = re.compile(r"[0-9]{2}-.*\.png")
+_PREVIEW_SIDE: Final = 960
+_PREVIEW_QUALITY: Final = 80
+_HELD_BYTES: Final = 96 << 20
+"""Frames of so many bytes are held at once."""
+_OPINION: Final = "This is what a reviewer says, not forensic proof."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One PNG file."""
+
+    file: str
+    """Its name from the page."""
+    sha256: str
+    width: int
+    height: int
+    preview: bytes = field(repr=False)
+    """A small JPEG of it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the preview."""
+        return {
+            "file": self.file,
+            "sha256": self.sha256,
+            "width": self.width,
+            "height": self.height,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What somebody marked, at the instant that is shown of it."""
+
+    reviewer: str
+    kind: Literal["truth", "answer"]
+    category: str
+    """Of the fault; "" where nobody named one: reviewers are asked for words, not for a category."""
+    text: str
+    start_us: int | None
+    """The onset; `None` where none was named, then the first frame is shown."""
+    box: Box | None
+    spot: Spot | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Still:
+    """A fault in pictures, or why there are none."""
+
+    fault: Fault
+    source_sha256: str
+    frame: int | None = None
+    """Number of the frame, counted from 0."""
+    at_us: int | None = None
+    """When that frame appears."""
+    whole: Picture | None = None
+    crop: Picture | None = None
+    """`None` where no place was marked."""
+    failure: Failure | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the result of a review tells it."""
+        fault = self.fault
+        return {
+            "reviewer": fault.reviewer,
+            "kind": fault.kind,
+            "category": fault.category or None,
+            "text": fault.text,
+            "start_us": fault.start_us,
+            "box": None if fault.box is None else asdict(fault.box),
+            "source_sha256": self.source_sha256,
+            "frame": self.frame,
+            "at_us": self.at_us,
+            "at_s": None if self.at_us is None else self.at_us / MICROSECONDS,
+            "whole": None if self.whole is None else self.whole.to_json(),
+            "crop": None if self.crop is None else self.crop.to_json(),
+            "failure": None if self.failure is None else asdict(self.failure),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stills:
+    """The stills of one clip."""
+
+    stills: tuple[Still, ...] = ()
+    left_out: int = 0
+    """Faults beyond `MOST_STILLS`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the result of a review tells it."""
+        return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
+
+
+def clear_stills(out: Folder) -> None:
+    """Take away what an earlier review left there."""
+    for name in out.files(FOLDER):
+        if _OURS.fullmatch(name):
+            out.remove(f"{FOLDER}/{name}")
+
+
+def write_stills(
+    clip: Clip, tracks: Sequence[TrackSpec], out: Path, *, reader: MediaReader, duration_us: int
+) -> Stills:
+    """Write a frame, and where a place was marked a cut-out, of each fault into `out`/stills."""
+    faults = list(find_faults(tracks, duration_us=duration_us))
+    shown, folder = faults[:MOST_STILLS], Folder(out)
+    stills: list[Still] = []
+    width, height = clip.size
+    at_once = max(1, _HELD_BYTES // (3 * width * height))
+    for first in range(0, len(shown), at_once):
+        some = shown[first : first + at_once]
+        frames = reader.frames_at(clip.location, [fault.start_us or 0 for fault in some])
+        for place, fault in enumerate(some, start=first + 1):
+            if isinstance(frames, Failure):
+                stills.append(Still(fault=fault, source_sha256=clip.id, failure=frames))
+                continue
+            at_us = fault.start_us or 0
+            # Half a microsecond: the instant of a frame is rounded.
+            frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
+            stills.append(_write_still(clip, fault, frame, folder, place=place))
+    return Stills(stills=tuple(stills), left_out=len(faults) - len(shown))
+
+
+def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Fault]:
+    """All that was marked, source by source."""
+    for track, colour in zip(tracks, track_colours(tracks), strict=True):
+        marks = moving_marks(track, duration_us=duration_us)
+        for trace, mark in zip(track.traces, marks, strict=True):
+            box = mark.box_at(mark.span.start_us)
+            yield Fault(
+                reviewer=track.name,
+                kind=track.kind,
+                category=trace.label if track.kind == "truth" else "",
+                text=trace.text or trace.label,
+                start_us=trace.start_us,
+                box=box,
+                spot=_spot(box, mark, colour),
+            )
+
+
+def _spot(box: Box | None, mark: MovingMark, colour: int) -> Spot | None:
+    return None if box is None else Spot(box=box, colour=colour, dashed=not mark.ends)
+
+
+def _write_still(
+    clip: Clip, fault: Fault, frame: SampledFrame, folder: Folder, *, place: int
+) -> Still:
+    at_us = to_us(frame.at_s)
+    name = f"{FOLDER}/{place:02d}-{plain_name(fault.reviewer)[:60]}-frame-{frame.index}"
+    told = _sentences(clip, fault, at_us=at_us, frame=frame.index)
+    rgb = frame.rgb()
+    whole = _write_picture(folder, f"{name}.png", draw_whole(rgb, fault.spot, told))
+    crop = None
+    if fault.spot is not None:
+        crop = _write_picture(folder, f"{name}-crop.png", draw_crop(rgb, fault.spot, told))
+    return Still(
+        fault=fault,
+        source_sha256=clip.id,
+        frame=frame.index,
+        at_us=at_us,
+        whole=whole,
+        crop=crop,
+    )
+
+
+def _sentences(clip: Clip, fault: Fault, *, at_us: int, frame: int) -> list[str]:
+    category = f" Kind of fault: {fault.category}." if fault.category else ""
+    onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
+    place = f"frame {frame} (the first is 0) of {plain(Path(clip.location).name)}"
+    return [
+        f"{fault.reviewer}: {fault.text}",
+        f"{tell_seconds(at_us)}, {place}.{category}{onset}",
+        f"SHA-256 of the file: {clip.id}",
+        *([_OPINION] if fault.kind == "answer" else []),
+    ]
+
+
+def _write_picture(folder: Folder, name: str, rgb: Rgb) -> Picture:
+    data = encode_png(rgb)
+    folder.write(name, data)
+    height, width, _ = rgb.shape
+    return Picture(
+        file=name,
+        sha256=hashlib.sha256(data).hexdigest(),
+        width=width,
+        height=height,
+        preview=encode_jpeg(fit_longest(rgb, _PREVIEW_SIDE), quality=_PREVIEW_QUALITY),
+    )
