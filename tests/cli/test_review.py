@@ -148,6 +148,9 @@ def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) ->
     assert {one["headline"] for one in row["opinions"]} >= {"generated", "real"}
     html = (tmp_path / "sample" / "evidence.html").read_text(encoding="utf-8")
     assert "no model was asked" in html
+    assert [still["frame"] for still in row["evidence"]["stills"]] == [48, 72]
+    assert "frames of annotated.mp4: " in done.stderr
+    assert "stability" not in row
     assert (tmp_path / "sample" / "annotated.mp4").stat().st_size > 50_000
 
 
@@ -160,10 +163,40 @@ def test_recorded_answers_are_named_as_such(run, clip, tmp_path) -> None:
     assert "recorded:said are recorded: nobody was asked now" in done.stderr
 
 
+def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
+    run, clip, tmp_path
+) -> None:
+    said = tmp_path / "said.jsonl"
+    texts = {"clip.mp4": "REAL", "clip+recompressed.mp4": "REAL", "clip+cropped.mp4": FAKE}
+    said.write_text(
+        "".join(json.dumps({"clip": c, "text": text}) + "\n" for c, text in texts.items())
+    )
+    asked = ("review", clip, "--model", "recorded", "--recorded", said, "--protocol", "trace")
+    done = run(*asked, "--perturb", "--out", "e", "--json")
+    assert done.returncode == 1  # nobody recorded what is said of the scaled clip
+    first = "asks 4 questions: 1 about what was named, and each again after recompression"
+    assert first in done.stderr
+    (row,) = json.loads(done.stdout)["clips"]
+    (found,) = row["stability"]
+    assert (found["reviewer"], found["state"]) == ("recorded:said", "unsure")
+    flips = {retrial["variant"]: retrial["flips"] for retrial in found["retrials"]}
+    assert flips == {"recompressed": False, "scaled": None, "cropped": True}
+    assert "not-recorded" in found["retrials"][1]["problem"]
+    html = (tmp_path / "e" / "evidence.html").read_text(encoding="utf-8")
+    assert "Unsure: the verdict turns when the clip is cropped." in html
+
+
+def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
+    done = run("review", clip, "--model", "always-real", "--protocol", "reality", "--perturb")
+    assert done.returncode == 0, done.stderr
+    assert "stability, always-real, reality: steady: real as it is" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ([], "unreel review --sample"),
+        (["--sample", "--perturb"], "recorded for its own clip alone"),
         (["x.mp4"], "--model"),
         (["--sample", "x.mp4"], "brings its own clip"),
         (["x.mp4", "--model", "metadata"], "learns from a benchmark"),

@@ -114,12 +114,12 @@ def test_everybody_has_a_lane_on_the_copy_whatever_it_said(ball) -> None:
     }
     review = review_with(ball, said)
     tracks = find_tracks(review.opinions, (), duration_us=1_000_000)
-    drawn = comment(review.opinions, tracks, duration_us=1_000_000)
+    drawn = comment(review, tracks, duration_us=1_000_000)
     one, two, three, four = drawn.lanes
     assert one.says.startswith("one: generated, from 0.50 s; no answer (not-recorded")
-    assert one.says.endswith(". it bends")
+    assert one.says.endswith(" it bends")
     assert [mark.ends for mark in one.marks] == [False]
-    assert two.says == "two: real; realism 4 of 5 (good)"
+    assert two.says == "two: real; realism 4 of 5 (good)."
     assert two.marks == ()
     assert "no verdict (the answer could not be read" in three.says
     assert "four: generated, no instant named" in four.says

@@ -49,6 +49,15 @@ def test_a_condition_is_a_word_or_some_of_its_fields(clip: Path, make_spy: Any) 
     assert (first.key, first.condition) == (second.key, second.condition)
 
 
+def test_a_clip_is_asked_about_again_when_perturbed(clip: Path, make_spy: Any) -> None:
+    spy, calm = make_spy(), make_spy()
+    found = unreel.review(clip, models=spy, protocols="reality", perturb=True)
+    assert len(spy.sheets) == 4
+    assert [stability.state for stability in found.stabilities] == ["steady"]
+    assert unreel.review(clip, models=calm, protocols="reality").stabilities == ()
+    assert len(calm.sheets) == 1
+
+
 def test_a_file_that_is_trusted_is_read_the_same(clip: Path, make_spy: Any) -> None:
     spies = make_spy(), make_spy()
     for spy, trusted in zip(spies, (False, True), strict=True):

@@ -77,6 +77,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for evidence.html, annotated.mp4 and stills.",
 )
+@click.option(
+    "--perturb",
+    is_flag=True,
+    help="Ask again about the clip recompressed, scaled and cropped: 4 times the questions.",
+)
 @click.option("--sample", is_flag=True, help="A review offline: a drawn clip, recorded answers.")
 @trusted_option
 @json_option
@@ -122,6 +127,7 @@ class _Ask:
     recorded: Path | None
     prices: Path | None
     deadline_s: float | None
+    perturb: bool
     sample: bool
 
 
@@ -129,6 +135,9 @@ def _check(clips: Sequence[Path], ask: _Ask) -> None:
     if ask.sample and (clips or ask.models):
         option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
         raise InvalidSettingError(option, "brings its own clip and answers", remedy)
+    if ask.sample and ask.perturb:
+        option, problem = "--perturb", "the sample's answers are recorded for its own clip alone"
+        raise InvalidSettingError(option, problem, "Leave it out, or name a clip and --model")
     if not ask.sample and not clips:
         argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"
         raise InvalidSettingError(argument, "missing", remedy)
@@ -172,6 +181,8 @@ class _Desk:
 
         if self.note:
             say(self.note)
+        if self._ask.perturb:
+            say(_tell_cost(len(files) * len(inquiry.protocols) * len(openers)))
         rows: list[dict[str, object]] = []
         async with ReviewerPool() as pool:
             reviewers = [pool.open(opener) for opener in openers]
@@ -248,7 +259,12 @@ class _Desk:
         from unreel.evaluate.review import review_clip
 
         show = self._show_opinions(clip)
-        return await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=show)
+        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=show)
+        if not self._ask.perturb:
+            return found
+        from unreel.evaluate.perturbing import ask_again
+
+        return await ask_again(found, reviewers, inquiry=inquiry, desk=desk, reader=self._reader)
 
     def _report(
         self, found: "Review", provenance: "Provenance", folder: Path | None
@@ -256,6 +272,8 @@ class _Desk:
         self.is_complete &= found.is_complete
         self._show_rest(found, provenance)
         row = _row(found, provenance)
+        if found.trials:
+            row["stability"] = [stability.to_json() for stability in found.stabilities]
         if folder is not None:
             row["evidence"] = self._write(found, folder, provenance)
         return row
@@ -272,11 +290,14 @@ class _Desk:
 
     def _show_rest(self, found: "Review", provenance: "Provenance") -> None:
         from unreel.report.review.opinion_text import NO_PROOF, agreements
+        from unreel.report.review.stability_text import stability_lines
 
         if self._quiet:
             return
         for line in agreements(found.opinions):
             echo(f"agreement, {line}")
+        for told in stability_lines(found.stabilities):
+            echo(told)
         echo(f"origin: {provenance.says}")
         say(NO_PROOF)
 
@@ -303,6 +324,15 @@ class _Desk:
             "annotated": _path_or_failure(evidence.annotated),
             **evidence.stills.to_json(),
         }
+
+
+def _tell_cost(n_questions: int) -> str:
+    from unreel.evaluate.stability import ASKED_TIMES
+
+    return (
+        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
+        "after recompression, scaling and cropping"
+    )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from unreel.core.question import Condition, Question
 from unreel.core.settings import Settings
 from unreel.evaluate.opinion import Opinion, opinion_of
 from unreel.evaluate.opinion_html import opinion_html
+from unreel.evaluate.stability import Stability, Trial, compare_trials
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, protocol, protocol_names
 from unreel.recipes.check import check_sections, given
@@ -50,17 +51,26 @@ class Review:
 
     clip: Clip
     opinions: tuple[Opinion, ...]
+    trials: tuple[Trial, ...] = ()
+    """What was said of variants of the clip; empty where nobody asked."""
 
     def __str__(self) -> str:
-        return "\n".join([plain(self.clip.location), *map(str, self.opinions)])
+        told = (f"stability, {found}" for found in self.stabilities)
+        return "\n".join([plain(self.clip.location), *map(str, self.opinions), *told])
 
     def _repr_html_(self) -> str:
         return self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
 
     @property
+    def stabilities(self) -> tuple[Stability, ...]:
+        """How each opinion holds on variants of the clip, in their order; empty where nobody asked."""
+        return compare_trials(self.opinions, self.trials)
+
+    @property
     def is_complete(self) -> bool:
         """True when every question was answered in a form that can be read."""
-        return all(opinion.is_readable for opinion in self.opinions)
+        answered = all(opinion.is_readable for opinion in self.opinions)
+        return answered and all(trial.is_complete for trial in self.trials)
 
 
 def inquire(

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings, read_settings
+from unreel.evaluate.perturbing import ask_again
 from unreel.evaluate.review import (
     Inquiry,
     Review,
@@ -34,7 +35,7 @@ from unreel.verbs.models import (
 from unreel.verbs.waiting import wait_for
 
 
-def review(
+def review(  # noqa: PLR0913  one parameter for each option
     clip: str | Path,
     *,
     models: Models,
@@ -42,6 +43,7 @@ def review(
     condition: Way | None = None,
     trusted: bool = False,
     parser: Mode = "strict",
+    perturb: bool = False,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """Ask `models` about the video file `clip`: real or generated, where, when and why.
@@ -55,6 +57,8 @@ def review(
         condition: how the question is put, for example `{"sampling": "uniform-16"}`.
         trusted: open the file in this process; by default a confined child does.
         parser: read the form that was asked for, or (`lenient`) also its usual variations.
+        perturb: ask again about the clip recompressed, scaled and cropped, 4 times the questions;
+            `stabilities` of the review tells whose verdict holds.
         reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
 
     Raises:
@@ -69,12 +73,13 @@ def review(
         condition=condition,
         trusted=trusted,
         parser=parser,
+        perturb=perturb,
         **reviewer,
     )
     return wait_for(asked)
 
 
-async def review_async(
+async def review_async(  # noqa: PLR0913  one parameter for each option
     clip: str | Path,
     *,
     models: Models,
@@ -82,6 +87,7 @@ async def review_async(
     condition: Way | None = None,
     trusted: bool = False,
     parser: Mode = "strict",
+    perturb: bool = False,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """The same as `review`, for programs with an event loop: several clips can be under way at once."""
@@ -100,7 +106,10 @@ async def review_async(
         with closing(Desk(reader)) as desk:
             async with ReviewerPool() as pool:
                 ready = [pool.open(opener) for opener in openers]
-                return await review_clip(found, ready, inquiry=inquiry, desk=desk)
+                said = await review_clip(found, ready, inquiry=inquiry, desk=desk)
+                if not perturb:
+                    return said
+                return await ask_again(said, ready, inquiry=inquiry, desk=desk, reader=reader)
 
 
 def _describe(

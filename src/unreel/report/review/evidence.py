@@ -24,7 +24,8 @@ from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
 from unreel.report.review.provenance import Provenance
-from unreel.report.review.stills import Picture, Stills, clear_stills, write_stills
+from unreel.report.review.stability_text import stability_rows
+from unreel.report.review.stills import Stills, clear_stills, write_stills
 
 PAGE: Final = "evidence.html"
 STILLS_STYLE: Final = "unreel.report.review:stills.css"
@@ -115,7 +116,8 @@ def build_page(
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
         annotated=annotated.name if isinstance(annotated, Path) else "",
         annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
-        stills=_stills_row(stills),
+        stills=stills.as_rows(),
+        stability=stability_rows(review.stabilities),
         opinions=opinions,
         reviewers={who: [row for row in opinions if row["reviewer"] == who] for who in named},
         agreements=[str(agreement) for agreement in agreements(review.opinions)],
@@ -131,29 +133,6 @@ def build_page(
         scripts=[player.SCRIPT, player.MOUNT],
         data=data,
     )
-
-
-def _stills_row(stills: Stills) -> dict[str, Any]:
-    return {
-        "left_out": stills.left_out,
-        "stills": [
-            {
-                "fault": still.fault,
-                "at": None if still.at_us is None else tell_seconds(still.at_us),
-                "frame": still.frame,
-                "whole": _picture_row(still.whole),
-                "crop": _picture_row(still.crop),
-                "failure": None if still.failure is None else str(still.failure),
-            }
-            for still in stills.stills
-        ],
-    }
-
-
-def _picture_row(picture: Picture | None) -> dict[str, Any] | None:
-    if picture is None:
-        return None
-    return picture.to_json() | {"uri": data_uri(picture.preview, "image/jpeg")}
 
 
 def _opinion_row(opinion: Opinion) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from unreel.media.overlay import Commentary, Lane
 from unreel.media.reader import MediaReader
 from unreel.pages.player import TrackSpec, moving_marks, track_colours
 from unreel.report.review.opinion_text import NO_PROOF
+from unreel.report.review.stability_text import tell_stability
 
 ANNOTATED: Final = "annotated.mp4"
 
@@ -36,7 +37,7 @@ def write_copy(
     on_frames: OnFrames,
 ) -> Path | Failure:
     """Write the annotated copy of `review` into the folder `out`: whole, or not at all."""
-    commentary = comment(review.opinions, tracks, duration_us=duration_us)
+    commentary = comment(review, tracks, duration_us=duration_us)
     try:
         with Folder(out).create(ANNOTATED) as file:
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
@@ -52,20 +53,16 @@ def _require(made: object) -> None:
         raise MediaError(made)
 
 
-def comment(
-    opinions: Sequence[Opinion], tracks: Sequence[TrackSpec], *, duration_us: int
-) -> Commentary:
+def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> Commentary:
     """What is drawn: a lane for what is known, and one for each reviewer, whatever it said."""
-    lanes = list(_lanes(opinions, tracks, duration_us=duration_us))
+    lanes = list(_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
     if len(lanes) > _MOST_LANES:
         notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are told on the page alone.")
     return Commentary(lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes))
 
 
-def _lanes(
-    opinions: Sequence[Opinion], tracks: Sequence[TrackSpec], *, duration_us: int
-) -> Iterator[Lane]:
+def _lanes(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Lane]:
     coloured = list(zip(tracks, track_colours(tracks), strict=True))
     for track, colour in coloured:
         if track.kind == "truth":
@@ -74,11 +71,15 @@ def _lanes(
             yield Lane(says=f"{track.name}: {labels}", colour=colour, marks=marks)
     answered = {track.name: (track, colour) for track, colour in coloured if track.kind != "truth"}
     others = count(len(tracks))
-    for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
+    unsure = {s.opinion.key: tell_stability(s) for s in review.stabilities if s.state == "unsure"}
+    for reviewer in dict.fromkeys(opinion.reviewer for opinion in review.opinions):
         name = plain(reviewer)
-        own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
+        own = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
+        doubts = [unsure[opinion.key] for opinion in own if opinion.key in unsure]
         # Verdicts before reasons: what does not fit is cut.
-        told = ". ".join(filter(None, ["; ".join(map(_tell, own)), *map(_reason, own)]))
+        told = " ".join(
+            filter(None, ["; ".join(map(_tell, own)) + ".", *doubts, *map(_reason, own)])
+        )
         track, colour = answered.get(name) or (_unmarked(name), next(others))
         marks = tuple(moving_marks(track, duration_us=duration_us))
         yield Lane(says=f"{name}: {told}"[:_LONGEST], colour=colour, marks=marks)

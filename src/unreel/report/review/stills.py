@@ -19,6 +19,7 @@ from unreel.media.overlay import MovingMark
 from unreel.media.picture import encode_jpeg, encode_png, fit_longest
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.still import Spot, draw_crop, draw_whole
+from unreel.pages.footage import data_uri
 from unreel.pages.player import TrackSpec, moving_marks, track_colours
 
 FOLDER: Final = "stills"
@@ -53,6 +54,10 @@ class Picture:
             "width": self.width,
             "height": self.height,
         }
+
+    def as_row(self) -> dict[str, Any]:
+        """As the template shows it."""
+        return self.to_json() | {"uri": data_uri(self.preview, "image/jpeg")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +109,17 @@ class Still:
             "failure": None if self.failure is None else asdict(self.failure),
         }
 
+    def as_row(self) -> dict[str, Any]:
+        """As the template shows it."""
+        return {
+            "fault": self.fault,
+            "at": None if self.at_us is None else tell_seconds(self.at_us),
+            "frame": self.frame,
+            "whole": None if self.whole is None else self.whole.as_row(),
+            "crop": None if self.crop is None else self.crop.as_row(),
+            "failure": None if self.failure is None else str(self.failure),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stills:
@@ -116,6 +132,10 @@ class Stills:
     def to_json(self) -> dict[str, Any]:
         """As the result of a review tells it."""
         return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
+
+    def as_rows(self) -> dict[str, Any]:
+        """As the template shows them."""
+        return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
 
 
 def clear_stills(out: Folder) -> None:

@@ -1,0 +1,110 @@
+"""A clip once more, changed in ways that should change nobody's mind: compressed, scaled, cropped."""
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Final, Literal, assert_never
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.media.normalise import NormalForm
+from unreel.media.reader import MediaReader
+from unreel.media.render import OWN_CRF, Crop, Cut
+
+VariantName = Literal["recompressed", "scaled", "cropped"]
+
+_CRF: Final = 34
+"""About what messengers make of a clip: blocks can be seen, the scene can be followed."""
+_SCALE: Final = Fraction(1, 2)
+_KEPT: Final = Fraction(9, 10)
+"""Of the width and of the height."""
+_LEAST, _MOST = 16, 4096
+_FASTEST: Final = Fraction(240)
+_SLOWEST: Final = Fraction(1, 1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A change with all its numbers: the same clip and seed give the same bytes."""
+
+    name: VariantName
+    size: tuple[int, int]
+    """Of the clip's own frames."""
+    way: NormalForm | Crop
+    seed: int | None = None
+    """What chose the crop."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.parameters.items())
+
+    @property
+    def parameters(self) -> dict[str, int | str]:
+        """The numbers by name."""
+        match self.way:
+            case NormalForm() as form:
+                size = {"width": form.width, "height": form.height}
+                return {**size, "rate": str(form.rate), "crf": form.crf, "sound": form.sound}
+            case Crop() as crop:
+                return {**asdict(crop), "crf": OWN_CRF, "seed": self.seed or 0}
+            case _ as never:
+                assert_never(never)
+
+    def make(self, file: str | Path, reader: MediaReader) -> bytes | Failure:
+        """The changed clip as the bytes of an mp4 file."""
+        match self.way:
+            case NormalForm() as form:
+                return reader.normalise(file, form)
+            case Crop() as crop:
+                return reader.render(file, Cut(crop=crop))
+            case _ as never:
+                assert_never(never)
+
+    def map_back(self, box: Box) -> Box:
+        """Where `box` of the changed clip is in the clip itself."""
+        if not isinstance(self.way, Crop):
+            return box
+        width, height = self.size
+        crop = self.way
+        return Box(
+            (crop.left + box.x0 * crop.width) / width,
+            (crop.top + box.y0 * crop.height) / height,
+            min(1.0, (crop.left + box.x1 * crop.width) / width),
+            min(1.0, (crop.top + box.y1 * crop.height) / height),
+        )
+
+
+def plan_variants(clip: Clip) -> tuple[Variant, ...]:
+    """The variants of `clip`; what they choose by lot follows from its id."""
+    size = clip.size
+    seed = int(clip.id[:8] or "0", 16)
+    return (
+        Variant(name="recompressed", size=size, way=_form(clip.facts, scale=Fraction(1), crf=_CRF)),
+        Variant(name="scaled", size=size, way=_form(clip.facts, scale=_SCALE, crf=OWN_CRF)),
+        Variant(name="cropped", size=size, way=_crop(size, seed), seed=seed),
+    )
+
+
+def _form(facts: ClipFacts, *, scale: Fraction, crf: int) -> NormalForm:
+    video = facts.video
+    sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
+    width, height = (min(_MOST, max(_LEAST, side)) for side in sides)
+    rate = video.average_rate.limit_denominator(1 << 16)
+    return NormalForm(
+        width=width,
+        height=height,
+        rate=min(_FASTEST, max(_SLOWEST, rate)),
+        crf=crf,
+        sound="kept" if facts.audio else "dropped",
+    )
+
+
+def _crop(size: tuple[int, int], seed: int) -> Crop:
+    chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
+    kept = [max(2, int(side * _KEPT) // 2 * 2) for side in size]
+    left, top = (
+        chance.randint(0, max(0, side - keep)) for side, keep in zip(size, kept, strict=True)
+    )
+    return Crop(left=left, top=top, width=min(kept[0], size[0]), height=min(kept[1], size[1]))
