@@ -127,7 +127,7 @@ def test_a_mapping_that_does_not_fit_is_an_error(write_rows: Write) -> None:
     table = write_rows("l.csv", [{"file": "a.mp4", "label": "real"}])
     with pytest.raises(UnknownNameError, match="Did you mean 'label'"):
         list(read_list(table, {"lable": "label"}))
-    with pytest.raises(UnreadableSourceError, match="Choose one of: file, label"):
+    with pytest.raises(UnreadableSourceError, match="Known: file, label"):
         list(read_list(table, {"label": "side"}))
 
 
@@ -147,3 +147,13 @@ def test_any_cells_become_entries_or_rejected_rows(
         writer.writeheader()
         writer.writerows(rows)
     assert len(list(read_list(table))) == len(rows)
+
+
+def test_a_list_reads_the_scores_of_three_annotators(write_rows: Write) -> None:
+    row = {"file": "a.mp4", "label": "fake", "score_1": "2", "score_2": "2", "score_3": "5"}
+    rated, unrated = read_list(write_rows("l.csv", [row, row | dict.fromkeys(list(row)[2:], "")]))
+    assert isinstance(rated, Entry)
+    assert isinstance(unrated, Entry)
+    assert rated.rating is not None
+    assert (rated.rating.score, len(rated.ratings)) == (2, 3)
+    assert unrated.rating is None

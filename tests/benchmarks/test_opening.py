@@ -50,13 +50,54 @@ def test_nothing_that_fits_says_what_can_be_named(tmp_path: Path, write_rows: Wr
     with pytest.raises(UnreadableSourceError, match="deeptrace, reality, realism, folders"):
         open_benchmark(tmp_path)
     table = write_rows("odd.csv", [{"clip": "a.mp4", "side": "real"}])
-    with pytest.raises(UnreadableSourceError, match="location=COLUMN"):
+    with pytest.raises(UnreadableSourceError, match="--map location=clip --map label=side"):
         open_benchmark(table)
     benchmark = open_benchmark(table, mapping={"location": "clip", "label": "side"})
     (entry,) = benchmark
     assert isinstance(entry, Entry)
     assert entry.origin == Real()
     assert benchmark.find(entry) == str(tmp_path / "a.mp4")
+
+
+def test_columns_that_nobody_can_guess_are_left_to_name(write_rows: Write) -> None:
+    table = write_rows("odd.csv", [{"Video Path": "a", "x": "1"}])
+    with pytest.raises(UnreadableSourceError, match="location='Video Path' --map label=COLUMN"):
+        open_benchmark(table)
+
+
+def test_a_table_called_as_that_of_another_layout_is_read_by_its_columns(
+    tmp_path: Path, write_rows: Write
+) -> None:
+    (tmp_path / "real").mkdir()
+    table = write_rows("clips.csv", [{"file": "real/a.mp4", "label": "real"}])
+    assert open_benchmark(table).layout is Layout.LIST
+
+
+@pytest.mark.parametrize("layout", ["reality", "deeptrace", "folders", "video-folder"])
+def test_a_layout_named_by_mistake_is_told_with_the_one_that_fits(
+    write_rows: Write, layout: str
+) -> None:
+    table = write_rows("mine.csv", [{"file": "real/a.mp4", "label": "real"}])
+    with pytest.raises(UnreadableSourceError, match="--layout list"):
+        list(open_benchmark(table, layout))
+
+
+def test_a_list_named_by_mistake_is_told_with_the_folders_that_are_there(tmp_path: Path) -> None:
+    for side in ("real", "generated"):
+        (tmp_path / side).mkdir()
+    with pytest.raises(UnreadableSourceError, match="--layout folders"):
+        open_benchmark(tmp_path, "list")
+
+
+def test_folders_of_other_names_are_no_sides(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="no folder real/ or generated/"):
+        list(open_benchmark(tmp_path, "folders"))
+
+
+@pytest.mark.parametrize("address", ["https://a.example/clips.csv", "s3://bucket/clips.csv"])
+def test_an_address_is_to_be_downloaded_first(address: str) -> None:
+    with pytest.raises(UnreadableSourceError, match=r"an address, .* Download"):
+        open_benchmark(Path(address))
 
 
 def test_a_url_is_found_where_it_is(write_rows: Write) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected, take_census
-from unreel.benchmarks.realism import agree, read_realism
+from unreel.benchmarks.ratings import agree
+from unreel.benchmarks.realism import read_realism
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import ErrorFamily, Label, Rating

@@ -24,6 +24,24 @@ def test_the_three_kinds_of_table_give_the_same_rows(write_rows: Write, name: st
     assert columns_of(path) == ("a", "b")
 
 
+def test_tabs_part_the_cells_of_tsv(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text('a\tb\n1\t"x\ty"\n2, 3\t\n', encoding="utf-8")
+    assert list(read_table(tmp_path / "t.tsv")) == [{"a": "1", "b": "x\ty"}, {"a": "2, 3", "b": ""}]
+    assert columns_of(tmp_path / "t.tsv") == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "words"),
+    [("t.csv", "a;b", "Put commas in place of ';'"), ("t.tsv", "a,b", "Put tabs in place of ','")],
+)
+def test_cells_with_another_mark_between_them_are_told(
+    tmp_path: Path, name: str, header: str, words: str
+) -> None:
+    (tmp_path / name).write_text(f"{header}\n1\n", encoding="utf-8")
+    with pytest.raises(UnreadableSourceError, match=words):
+        columns_of(tmp_path / name)
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
     for name, content in (("t.csv", b"a,b\n1,2\n"), ("t.jsonl", b'{"a": "1", "b": "2"}\n')):
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content)

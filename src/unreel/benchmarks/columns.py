@@ -1,11 +1,13 @@
 """Which column of a table holds what: known names, or a mapping that the user gives."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import Final
 
 from unreel.benchmarks.tables import Cells
-from unreel.core.errors import UnknownNameError, UnreadableSourceError
+from unreel.core.errors import UnknownNameError, UnreadableSourceError, known_names
 
 KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "location": ("file_name", "file", "location", "video_path", "video", "path", "url"),
@@ -45,6 +47,39 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
 }
 """What a row may say, and the column names under which it is looked for, first match first."""
 
+MEANS: Final[dict[str, str]] = {
+    "location": "path or URL of the clip",
+    "cleaned": "the clip without its watermark",
+    "name": "what answers call the clip",
+    "label": "real, or generated or fake",
+    "creator": "who made a generated clip",
+    "setting": "in which setting it was made",
+    "split": "part of the benchmark",
+    "group": "scene: a real clip and its generated twins",
+    "prompt": "the text it was made from",
+    "difficulty": "how hard it is to tell, in your words",
+    "licence": "its licence",
+    "source": "where it is from",
+    "width": "pixels across",
+    "height": "pixels down",
+    "rate": "frames per second",
+    "n_frames": "frames",
+    "duration_us": "length in microseconds",
+    "duration_s": "length in seconds",
+    "score": "agreed realism, 1 to 5",
+    "problem": "what looks wrong",
+    "adherence": "how it keeps to the prompt",
+    "error_family": "what the errors are about",
+    **{f"score_{n}": f"realism by annotator {n}" for n in (1, 2, 3)},
+    **{f"problem_{n}": f"what looks wrong, by annotator {n}" for n in (1, 2, 3)},
+    **{f"adherence_{n}": f"how it keeps to the prompt, by annotator {n}" for n in (1, 2, 3)},
+    "traces": "marked faults, as JSON",
+    "ratings": "annotators' scores, as JSON",
+    "votes": "people's votes, as JSON",
+}
+"""The same fields in words."""
+_ROWS_LOOKED_AT: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -57,6 +92,16 @@ class Binding:
 
     def __contains__(self, field: str) -> bool:
         return not self.present.isdisjoint(self.columns[field])
+
+    @property
+    def read(self) -> Mapping[str, str]:
+        """The field that each column is read as; a column that is not read is not among them."""
+        found: dict[str, str] = {}
+        for field, names in self.columns.items():
+            column = next((name for name in names if name in self.present), None)
+            if column is not None:
+                found.setdefault(column, field)
+        return found
 
     def cell(self, row: Cells, field: str) -> object:
         """What `row` says of `field`; None where it is silent."""
@@ -80,6 +125,28 @@ def bind(source: str, columns: Iterable[str], mapping: Mapping[str, str] | None 
             kind = "field of a benchmark's row"
             raise UnknownNameError(kind, field, sorted(KNOWN))
         if column not in present:
-            remedy = f"Choose one of: {', '.join(sorted(present))}"
+            remedy = known_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
     return Binding(KNOWN | {field: (column,) for field, column in given.items()}, present)
+
+
+def nearest_name(column: str) -> str:
+    """The known column name that somebody may have meant by `column`; "" where none is near."""
+    names = [name for names in KNOWN.values() for name in names]
+    close = get_close_matches(column.strip().lower().replace(" ", "_"), names, n=1, cutoff=0.8)
+    return close[0] if close else ""
+
+
+def guess_columns(
+    rows: Iterable[Cells], columns: Iterable[str], known: Mapping[str, Callable[[object], bool]]
+) -> dict[str, str]:
+    """The column that could hold each field of `known`, by its name, else by what its cells look like."""
+    shown = list(islice(rows, _ROWS_LOOKED_AT))
+    guessed: dict[str, str] = {}
+    for field, looks_like in known.items():
+        near = [column for column in columns if nearest_name(column) in KNOWN[field]]
+        alike = [c for c in columns if shown and all(looks_like(row.get(c)) for row in shown)]
+        free = [column for column in [*near, *alike] if column not in guessed.values()]
+        if free:
+            guessed[field] = free[0]
+    return guessed

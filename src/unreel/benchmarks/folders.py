@@ -28,7 +28,14 @@ def read_folders(root: Path) -> Iterator[Row]:
 
     `generated/Veo/x.mp4` was made by `Veo`, `generated/Veo/text/x.mp4` in its setting `text`; a
     video directly below `generated/` has an unknown creator. Files of other kinds are passed over.
+
+    Raises:
+        UnreadableSourceError: It has neither folder.
     """
+    if not ((root / REAL).is_dir() or (root / GENERATED).is_dir()):
+        problem = f"no folder {REAL}/ or {GENERATED}/"
+        remedy = f"Put filmed clips below {REAL}/ and others below {GENERATED}/CREATOR/"
+        raise UnreadableSourceError(str(root), problem, remedy)
     for side in (REAL, GENERATED):
         for found in walk_videos(root, side):
             if isinstance(found, Rejected):

@@ -1,6 +1,7 @@
 """Benchmarks by what lies at a path: the reader is found, or named by the user."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -8,13 +9,21 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks.advice import advise_layout, nothing_fits
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.folders import GENERATED, REAL, own_file, read_folders, stay_inside
+from unreel.benchmarks.folders import (
+    GENERATED,
+    REAL,
+    own_file,
+    read_folders,
+    stay_inside,
+)
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import distinct
-from unreel.benchmarks.realism import has_scores, read_realism
+from unreel.benchmarks.ratings import has_scores
+from unreel.benchmarks.realism import read_realism
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
 from unreel.benchmarks.video_folder import METADATA, find_metadata, read_video_folder
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
@@ -39,6 +48,15 @@ class Layout(StrEnum):
     """A table with labels: `unreel.benchmarks.listing`."""
     VIDEO_FOLDER = "video-folder"
     """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""
+
+
+_TABLES: Final[Mapping[Layout, tuple[str, ...]]] = {
+    Layout.DEEPTRACE: (deeptrace.TABLE,),
+    Layout.REALITY: (reality.TABLE,),
+    Layout.FOLDERS: (),
+    Layout.VIDEO_FOLDER: METADATA,
+}
+"""What the table of a layout is called, where that is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +99,14 @@ def open_benchmark(
         UnreadableSourceError: no layout fits, or several do and none is named.
     """
     if not path.exists():
-        raise UnreadableSourceError(str(path), "no such file or folder", "Check the path")
+        is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
+        problem = "an address, no path of this machine" if is_address else "no such file or folder"
+        remedy = (
+            "Download the table or folder first; its clips may stay at s3:// or https:// locations"
+        )
+        raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
     if layout is None:
-        layout = _only(path, find_layouts(path, mapping))
+        layout = _only(path, find_layouts(path, mapping), mapping)
     if layout not in set(Layout):
         kind = "layout"
         raise UnknownNameError(kind, layout, [known.value for known in Layout])
@@ -92,7 +115,8 @@ def open_benchmark(
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
-    return _open(path, chosen, mapping)
+    with advise_layout(lambda: _other_layouts(path, chosen, mapping)):
+        return _open(path, chosen, mapping)
 
 
 def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
@@ -102,7 +126,7 @@ def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
     found = []
     if own_file(path, deeptrace.TABLE):
         found.append(Layout.DEEPTRACE)
-    if own_file(path, reality.TABLE) and (path / REAL).is_dir():
+    if reality.is_reality(path):
         found.append(Layout.REALITY)
     if find_metadata(path):
         found.append(Layout.VIDEO_FOLDER)
@@ -118,7 +142,7 @@ def _layouts_of_file(path: Path, mapping: Columns | None) -> list[Layout]:
         return [Layout.DEEPTRACE]
     if path.name in METADATA:
         return [Layout.VIDEO_FOLDER]
-    if path.name == reality.TABLE and (path.parent / REAL).is_dir():
+    if path.name == reality.TABLE and reality.is_reality(path.parent):
         return [Layout.REALITY]
     return _layouts_of_table(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
 
@@ -132,25 +156,24 @@ def _layouts_of_table(table: Path, mapping: Columns | None) -> list[Layout]:
     return [Layout.REALISM] if has_scores(binding) else []
 
 
-def _only(path: Path, layouts: list[Layout]) -> Layout:
+def _only(path: Path, layouts: list[Layout], mapping: Columns | None) -> Layout:
     match layouts:
         case [layout]:
             return layout
         case []:
-            problem = "no benchmark that unreel knows"
-            remedy = (
-                f"Name its layout ({', '.join(Layout)}), or the columns of its table, for example "
-                "location=COLUMN label=COLUMN"
-            )
+            raise nothing_fits(path, list(Layout), mapping)
         case _:
             problem = f"could be read as {' or '.join(layouts)}"
-            remedy = "Name the layout that you mean, or the table itself"
+            remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
     raise UnreadableSourceError(str(path), problem, remedy)
 
 
 def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
+    if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
+        problem = f"not what layout {layout} is read from"
+        raise UnreadableSourceError(str(path), problem, "Name the folder")
     root = path if path.is_dir() else path.parent
-    table = _table(path) if layout in {Layout.LIST, Layout.REALISM} else path
+    table = find_table(path) if layout in {Layout.LIST, Layout.REALISM} else path
     readers: dict[Layout, Callable[[], Iterator[Row]]] = {
         Layout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
         Layout.REALITY: partial(reality.read_reality, root),
@@ -159,14 +182,23 @@ def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
         Layout.LIST: partial(read_list, table, mapping),
         Layout.REALISM: partial(read_realism, table, mapping),
     }
-    return Benchmark(layout, root, partial(_read_inside, readers[layout], root))
+    others = partial(_other_layouts, path, layout, mapping)
+    return Benchmark(layout, root, partial(_read_inside, readers[layout], root, others))
 
 
-def _read_inside(read: Callable[[], Iterator[Row]], root: Path) -> Iterator[Row]:
-    return stay_inside(read(), root)
+def _read_inside(
+    read: Callable[[], Iterator[Row]], root: Path, others: Callable[[], Sequence[str]]
+) -> Iterator[Row]:
+    with advise_layout(others):
+        yield from stay_inside(read(), root)
 
 
-def _table(path: Path) -> Path:
+def _other_layouts(path: Path, chosen: Layout, mapping: Columns | None) -> list[Layout]:
+    return [layout for layout in find_layouts(path, mapping) if layout is not chosen]
+
+
+def find_table(path: Path) -> Path:
+    """The table at `path`, or the manifest in that folder."""
     if not path.is_dir():
         return path
     tables = [table for name in MANIFESTS if (table := own_file(path, name))]

@@ -18,7 +18,7 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES
+from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES, own_file
 from unreel.benchmarks.tables import Cells, columns_of, read_table
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -26,13 +26,15 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 TABLE: Final = "clips.csv"
 DIFFICULTIES: Final = frozenset({"easy", "hard"})
 
+_NEEDED: Final = frozenset({"clip", "difficulty"})
+
 Folders = tuple[tuple[str, Origin], ...]
 
 
 def read_reality(root: Path) -> Iterator[Row]:
     """The real clip and its twins for each row of `clips.csv`, in the order of the table."""
     table = root / TABLE
-    missing = {"clip", "difficulty"} - set(columns_of(table))
+    missing = _NEEDED - set(columns_of(table))
     if missing:
         remedy = "Write the columns clip, difficulty and prompt"
         raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
@@ -62,6 +64,12 @@ def read_reality(root: Path) -> Iterator[Row]:
                 prompt=prompt,
                 difficulty=difficulty,
             )
+
+
+def is_reality(root: Path) -> bool:
+    """True for a folder with `real/` and a `clips.csv` of this layout's columns."""
+    table = own_file(root, TABLE)
+    return table is not None and (root / REAL).is_dir() and set(columns_of(table)) >= _NEEDED
 
 
 def find_folders(root: Path) -> Folders:

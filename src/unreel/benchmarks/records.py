@@ -1,6 +1,7 @@
 """One row of a table to one entry, and back."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
@@ -10,11 +11,12 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.columns import Binding
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.limits import NESTED_VALUES
+from unreel.benchmarks.ratings import agree, annotators_of, family_of, rating_of
 from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
-from unreel.core.judgement import ErrorFamily, Label, Rating, Vote
+from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 
@@ -47,6 +49,10 @@ def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
 def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Entry:
     """The entry that `row` describes; `label` stands in where the table has no column for it."""
     place = cells.location(_video_path(binding.cell(row, "location")), "location")
+    rating = rating_of(row, binding)
+    annotated = annotators_of(row, binding) if rating is None else ()
+    if annotated:
+        rating = replace(agree(annotated), family=family_of(row, binding))
     return Entry(
         name=_text(row, binding, "name") or place,
         location=place,
@@ -57,8 +63,8 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
         prompt=_text(row, binding, "prompt"),
         difficulty=_text(row, binding, "difficulty"),
         traces=_nested(row, binding, "traces", _TRACES),
-        rating=_rating(row, binding),
-        ratings=_nested(row, binding, "ratings", _RATINGS),
+        rating=rating,
+        ratings=annotated or _nested(row, binding, "ratings", _RATINGS),
         votes=_nested(row, binding, "votes", _VOTES),
         facts=facts_of(row, binding),
         licence=_text(row, binding, "licence"),
@@ -144,28 +150,6 @@ def _origin(row: Cells, binding: Binding, label: Label | None) -> Origin:
         return Real()
     creator = _text(row, binding, "creator") or UNKNOWN_CREATOR
     return Generated(creator=creator, setting=_text(row, binding, "setting"))
-
-
-def _rating(row: Cells, binding: Binding) -> Rating | None:
-    cell = binding.cell(row, "score")
-    if cells.is_blank(cell):
-        return None
-    return Rating(
-        score=cells.whole(cell, "score"),
-        problem=_text(row, binding, "problem"),
-        adherence=_text(row, binding, "adherence"),
-        family=family_of(row, binding),
-    )
-
-
-def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
-    """What the errors of the clip are about, as `human states` or `human-states`."""
-    said = _text(row, binding, "error_family")
-    word = said.lower().replace("_", "-").replace(" ", "-")
-    families = [family.value for family in ErrorFamily]
-    if said and word not in families:
-        cells.refuse("error_family", said, f"Write one of {', '.join(families)}, or nothing")
-    return ErrorFamily(word) if said else None
 
 
 def _nested(row: Cells, binding: Binding, field: str, adapter: TypeAdapter[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of CSV, JSONL and Parquet files, one at a time: no file is held in memory.
+"""Rows of CSV, TSV, JSONL and Parquet files, one at a time: no file is held in memory.
 
 What a stranger's table may take up is in `unreel.benchmarks.limits`.
 """
@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+from unreel.benchmarks.cells import CELL_SHOWN
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.limits import COLUMNS, ROW_BYTES
 from unreel.benchmarks.parquet import parquet_columns, read_parquet
@@ -16,7 +17,8 @@ from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.settings import read_settings
 
-TABLE_SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
+TABLE_SUFFIXES: Final = (*DELIMITERS, ".jsonl", ".parquet")
 
 Cells = Mapping[str, object]
 
@@ -28,7 +30,7 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
         UnreadableSourceError: It is no table, or has a row or more rows than are taken.
     """
     match path.suffix.lower():
-        case ".csv":
+        case ".csv" | ".tsv":
             return _counted(path, _read_csv(path))
         case ".jsonl":
             return _counted(path, _read_jsonl(path))
@@ -42,9 +44,9 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
 def columns_of(path: Path) -> tuple[str, ...]:
     """The columns that `path` has; in JSONL, those of its first sound row."""
     match path.suffix.lower():
-        case ".csv":
+        case ".csv" | ".tsv":
             with _open_text(path) as file:
-                return _header(path, csv.reader(_Lines(path, file)))
+                return _header(path, _reader(path, _Lines(path, file)))
         case ".parquet":
             return parquet_columns(path)
         case _:
@@ -66,7 +68,7 @@ def _counted(path: Path, rows: Iterable[Cells | Rejected | None]) -> Iterator[Ce
 def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
         lines = _Lines(path, file)
-        reader = csv.reader(lines)
+        reader = _reader(path, lines)
         columns = _header(path, reader)
         number = 1
         while True:
@@ -84,6 +86,10 @@ def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
                 yield Rejected(f"row {number}", why)
             else:
                 yield dict(zip_longest(columns, cells)) if cells else None
+
+
+def _reader(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=DELIMITERS[path.suffix.lower()])
 
 
 class _Lines:
@@ -146,6 +152,10 @@ def _header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
     if not any(columns):
         remedy = "Write the column names in the first row"
         raise UnreadableSourceError(str(path), "no header", remedy)
+    if len(columns) == 1 and (between := set(columns[0]) & set(",;\t")):
+        problem = f"its first row is one cell, {columns[0][:CELL_SHOWN]!r}"
+        remedy = f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}"
+        raise UnreadableSourceError(str(path), problem, remedy)
     if len(columns) > COLUMNS:
         remedy = "Check that its first row holds the names of columns"
         raise UnreadableSourceError(str(path), f"more than {COLUMNS} columns", remedy)

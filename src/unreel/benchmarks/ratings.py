@@ -1,0 +1,75 @@
+"""Realism scores of a row: the agreed one, or what three annotators agree on."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.tables import Cells
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import ErrorFamily, Rating
+
+ANNOTATORS: Final = (1, 2, 3)
+
+
+def has_scores(binding: Binding) -> bool:
+    """True when a table has agreed scores, or those of all three annotators."""
+    return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
+
+
+def rating_of(row: Cells, binding: Binding) -> Rating | None:
+    """The agreed rating that `row` states; None where it has no score."""
+    if cells.is_blank(cell := binding.cell(row, "score")):
+        return None
+    return Rating(
+        score=cells.whole(cell, "score"),
+        problem=cells.text(binding.cell(row, "problem"), "problem"),
+        adherence=cells.text(binding.cell(row, "adherence"), "adherence"),
+        family=family_of(row, binding),
+    )
+
+
+def annotators_of(row: Cells, binding: Binding) -> tuple[Rating, ...]:
+    """The ratings of the three annotators; none where the row has no score of any of them."""
+    fields = [f"score_{number}" for number in ANNOTATORS]
+    if all(cells.is_blank(binding.cell(row, field)) for field in fields):
+        return ()
+    return tuple(_annotated(row, binding, number) for number in ANNOTATORS)
+
+
+def agree(ratings: Sequence[Rating]) -> Rating:
+    """The rating that three annotators agree on.
+
+    The score that two or three gave, with the reasons of the first who gave it; else the rounded
+    mean, with the reasons of the annotator whose own score is closest to it.
+    """
+    if len(ratings) != len(ANNOTATORS):
+        msg = f"agreement needs three ratings, got {len(ratings)}. Ask the missing annotators"
+        raise InvalidValueError(msg)
+    score, times = Counter(rating.score for rating in ratings).most_common(1)[0]
+    if times == 1:
+        mean = Fraction(sum(rating.score for rating in ratings), len(ratings))
+        score = round(mean)  # thirds only: never a tie
+    closest = min(ratings, key=lambda rating: abs(rating.score - score))
+    return replace(closest, score=score)
+
+
+def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
+    """What the errors of the clip are about, as `human states` or `human-states`."""
+    said = cells.text(binding.cell(row, "error_family"), "error_family")
+    word = said.lower().replace("_", "-").replace(" ", "-")
+    families = [family.value for family in ErrorFamily]
+    if said and word not in families:
+        cells.refuse("error_family", said, f"Write one of {', '.join(families)}, or nothing")
+    return ErrorFamily(word) if said else None
+
+
+def _annotated(row: Cells, binding: Binding, number: int) -> Rating:
+    return Rating(
+        score=cells.whole(binding.cell(row, f"score_{number}"), f"score_{number}"),
+        problem=cells.text(binding.cell(row, f"problem_{number}"), f"problem_{number}"),
+        adherence=cells.text(binding.cell(row, f"adherence_{number}"), f"adherence_{number}"),
+    )
