@@ -1,6 +1,7 @@
 """Answers are joined with entries; what does not fit is told."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,28 @@ def test_an_unknown_space_or_protocol_is_the_callers_mistake(tmp_path: Path) -> 
         )
     with pytest.raises(InvalidValueError, match=r"preference is asked about a pair. Join"):
         build_rows(joined, protocol("preference"))
+
+
+def test_a_file_name_is_enough_where_one_clip_alone_has_it(tmp_path: Path) -> None:
+    joined = join_answers(ENTRIES, answers(tmp_path, [{"file": "b.mp4", "text": "x"}]))
+    assert [pair[0].name for pair in joined.pairs if pair[1] is not None] == ["b"]
+    twins = [replace(entry, location=f"{entry.name}/same.mp4") for entry in ENTRIES]
+    joined = join_answers(twins, answers(tmp_path, [{"file": "same.mp4", "text": "x"}]))
+    assert joined.unknown == ("same.mp4",)
+
+
+def test_answers_to_another_instrument_are_passed_over(tmp_path: Path) -> None:
+    rows = [
+        {"clip": "a", "protocol": "trace", "text": "of trace"},
+        {"clip": "a", "protocol": "reality", "text": "of reality"},
+        {"clip": "b", "text": "of any"},
+    ]
+    joined = join_answers(ENTRIES, answers(tmp_path, rows), protocol="reality")
+    said = {pair[0].name: pair[1] for pair in joined.pairs}
+    assert said["a"] == Reply(text="of reality")
+    assert said["b"] == Reply(text="of any")
+
+
+def test_a_question_without_a_clip_cannot_be_scored(tmp_path: Path) -> None:
+    rows = [{"question": "abc", "text": "x"}, {"name": "a", "text": "x"}]
+    assert [row.name for row in join_answers(ENTRIES, answers(tmp_path, rows)).rejected] == ["abc"]

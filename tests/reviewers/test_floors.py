@@ -345,7 +345,7 @@ def test_recorded_answers_go_by_question_then_by_clip_then_by_name(
 
 
 @pytest.mark.parametrize(
-    "line", ["{", '{"text": "x"}', '{"clip": "a"}', '["clip"]', '{"clip": "a", "failure": "odd"}']
+    "line", ["{", '{"text": "x"}', '["clip"]', '{"clip": "a", "text": "x", "failure": "odd"}']
 )
 def test_a_line_that_records_nothing_is_named(line: str, tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from unreel.benchmarks.given import NAME_COLUMNS, Given, read_answers
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
@@ -24,12 +25,64 @@ def file_of(sheet: Any) -> str:
     return Path(sheet.exhibits[0].clip.location).name
 
 
-def test_the_last_line_of_a_handle_counts(tmp_path: Path, make_sheet: Any) -> None:
+def test_two_answers_to_one_question_are_refused(tmp_path: Path, make_sheet: Any) -> None:
     sheet = make_sheet(1)
     lines = [{"question": sheet.key, "text": text} for text in ("first", "second")]
     other = {"clip": "grünes Boot.mp4", "text": "naïve"}
-    reviewer = read_recorded(write(tmp_path / "a.jsonl", other, *lines, other), name="r")
-    assert asyncio.run(reviewer.answer(sheet)) == Reply(text="second")
+    with pytest.raises(UnreadableSourceError, match="two answers about"):
+        read_recorded(write(tmp_path / "a.jsonl", other, *lines), name="r")
+    (tmp_path / "a.csv").write_text("clip,text\nx,1\nx,2\n")
+    with pytest.raises(UnreadableSourceError, match="two answers about 'x'"):
+        read_recorded(tmp_path / "a.csv", name="r")
+
+
+@pytest.mark.parametrize("column", NAME_COLUMNS)
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_a_file_that_score_takes_is_replayed(
+    tmp_path: Path, make_sheet: Any, column: str, ending: str
+) -> None:
+    sheet = make_sheet(1)
+    file = tmp_path / f"a.{ending}"
+    mark = {"csv": ",", "tsv": "\t"}.get(ending)
+    if mark:
+        file.write_text(f"{column}{mark}text\n{file_of(sheet)}{mark}yes\nother{mark}no\n")
+    else:
+        write(file, {column: file_of(sheet), "text": "yes"}, {column: "other", "text": "no"})
+    assert asyncio.run(read_recorded(file, name="r").answer(sheet)) == Reply(text="yes")
+
+
+def test_an_answer_goes_by_what_the_benchmark_calls_its_clip(
+    tmp_path: Path, make_sheet: Any
+) -> None:
+    lines = [{"name": "the boat", "text": "yes"}, {"name": "street/b.mp4", "text": "no"}]
+    reviewer = read_recorded(write(tmp_path / "a.jsonl", *lines), name="r")
+    sheet = make_sheet(1)
+    assert asyncio.run(reviewer.answer(replace(sheet, name="the boat"))) == Reply(text="yes")
+    (exhibit,) = sheet.exhibits
+    lies = replace(exhibit, clip=replace(exhibit.clip, location="/somewhere/street/b.mp4"))
+    assert asyncio.run(reviewer.answer(replace(sheet, exhibits=(lies,)))) == Reply(text="no")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"failure": "refused", "detail": "no"}, FailureReason.REFUSED),
+        ({"failure": "rate-limited: 429"}, FailureReason.RATE_LIMITED),
+        ({"failure": "it fell over"}, FailureReason.UNSTATED),
+        ({"text": " "}, FailureReason.EMPTY_REPLY),
+    ],
+)
+def test_what_is_no_answer_is_the_failure_that_score_counts(
+    tmp_path: Path, make_sheet: Any, row: dict[str, str], reason: FailureReason
+) -> None:
+    sheet = make_sheet(1)
+    file = write(tmp_path / "a.jsonl", {"clip": file_of(sheet), **row})
+    replayed = asyncio.run(read_recorded(file, name="r").answer(sheet))
+    (given,) = read_answers(file)
+    assert isinstance(given, Given)
+    assert replayed == given.outcome
+    assert isinstance(replayed, Failure)
+    assert replayed.reason is reason
 
 
 @pytest.mark.parametrize("handle", [lambda sheet: sheet.exhibits[0].clip.id, file_of])
@@ -72,4 +125,4 @@ def test_a_recording_that_changes_underway_fails_the_question(
 
 def test_a_text_that_is_no_text_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="line 1"):
-        read_recorded(write(tmp_path / "a", {"clip": "x", "text": 5}), name="r")
+        read_recorded(write(tmp_path / "a", {"clip": "x", "text": ["yes"]}), name="r")

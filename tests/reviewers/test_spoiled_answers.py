@@ -20,9 +20,9 @@ LINES = {
     "too many tokens": b'{"clip":"a","text":"","input_tokens":9223372036854775808,"output_tokens":1}',
     "negative tokens": b'{"clip": "a", "text": "", "input_tokens": -1, "output_tokens": 1}',
     "a time that is text": b'{"clip": "a", "text": "", "latency_us": "soon"}',
-    "no text": b'{"clip": "a"}',
-    "a text that is none": b'{"clip": "a", "text": 5}',
-    "an unknown failure": b'{"clip": "a", "failure": "banana"}',
+    "a text that is none": b'{"clip": "a", "text": {}}',
+    "no clip": b'{"text": "yes"}',
+    "a text and a failure": b'{"clip": "a", "text": "yes", "failure": "refused"}',
     "a line without end": b'{"clip": "a", "text": "' + b"x" * LINE_BYTES + b'"}',
     "brackets": b'{"clip": "a", "text": [' + b"[]," * 1_300_000 + b"[]]}",
 }

@@ -1,32 +1,20 @@
 """Answers from a file, joined with the entries they are about."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.pairing import PairedEntries, find_pairs, pair_name
-from unreel.benchmarks.tables import Cells, read_table
+from unreel.benchmarks.given import FORM, Outcome, read_answers
+from unreel.benchmarks.pairing import PairedEntries, find_pairs
 from unreel.core.answer import Reply
-from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.errors import UnknownNameError, UnreadableSourceError
+from unreel.core.failure import Failure
 from unreel.protocols.protocol import Subject
 
-NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
-PAIR_COLUMNS: Final = ("first", "second")
 VOTER: Final = "voter"
 """The column that says who judged: a row is a vote then, and a clip may have several."""
-Outcome = Reply | Failure
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """One answer of the file: the name of its clip or pair, and what came back."""
-
-    name: str
-    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,29 +57,18 @@ def require_split(known: Collection[str], split: str) -> None:
         raise UnknownNameError(kind, split, sorted(known))
 
 
-def read_answers(path: Path) -> Iterator[Given | Rejected]:
-    """The answers of `path`, a JSONL, CSV or Parquet file, in order.
-
-    Each row names its clip under `name`, `clip`, `video`, `video_id` or `file`, or a pair in the order
-    shown as `FIRST | SECOND` there or under `first` and `second`. It holds the raw answer under `text`,
-    or under `failure` why there is none: a failure reason, or any words.
-    """
-    for number, row in enumerate(read_table(path), start=1):
-        if isinstance(row, Rejected):
-            yield row
-            continue
-        try:
-            yield _given(row)
-        except InvalidValueError as error:
-            yield Rejected(f"row {number}", str(error))
-
-
 def join_answers(
-    rows: Iterable[Row], source: Path | Mapping[str, str | Failure], subject: Subject = "clip"
+    rows: Iterable[Row],
+    source: Path | Mapping[str, str | Failure],
+    subject: Subject = "clip",
+    *,
+    protocol: str | None = None,
 ) -> Joined:
-    """The entries of `rows` with the answers of a file, or those given, matched by name or location.
+    """The entries of `rows` with the answers of a file, or those given.
 
-    Answers about pairs are matched with two entries each, in the order that they name.
+    They are matched by name or location, or by the file's name where one clip alone has it. Answers about
+    pairs are matched with two entries each, in the order that they name. Rows that name another instrument
+    than `protocol` are passed over.
 
     Raises:
         UnreadableSourceError: the file answers one clip twice, no row of it could be read, or pairs
@@ -99,7 +76,7 @@ def join_answers(
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
-        path, answers = source, _read_file(source, rejected)
+        path, answers = source, _read_file(source, rejected, protocol)
     else:
         path = Path("answers")
         answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
@@ -112,6 +89,7 @@ def _match_clips(
 ) -> Joined:
     pairs: list[tuple[Entry, Outcome | None]] = []
     used: set[str] = set()
+    files: dict[str, list[int]] = {}
     for row in rows:
         if isinstance(row, Rejected):
             rejected.append(row)
@@ -121,7 +99,13 @@ def _match_clips(
             problem = f"two answers about {row.name!r}, one under its location"
             raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
         used.update(keys)
+        files.setdefault(PurePosixPath(row.location).name, []).append(len(pairs))
         pairs.append((row, answers[keys[0]] if keys else None))
+    for name in answers.keys() - used:
+        match files.get(name):
+            case [place] if pairs[place][1] is None:
+                used.add(name)
+                pairs[place] = (pairs[place][0], answers[name])
     unknown = tuple(name for name in answers if name not in used)
     return Joined(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
 
@@ -149,64 +133,25 @@ def _match_pairs(
     )
 
 
-def _read_file(path: Path, rejected: list[Rejected]) -> dict[str, Outcome]:
+def _read_file(path: Path, rejected: list[Rejected], protocol: str | None) -> dict[str, Outcome]:
     answers: dict[str, Outcome] = {}
+    for_this: dict[str, Outcome] = {}
     for given in read_answers(path):
         if isinstance(given, Rejected):
             rejected.append(given)
-        elif given.name in answers:
+            continue
+        if not given.name:
+            why = "it names a question and no clip. Write the clip's name beside it"
+            rejected.append(Rejected(given.key, why))
+            continue
+        if protocol is not None and given.protocol not in {"", protocol}:
+            continue
+        known = for_this if given.protocol else answers
+        if given.name in known:
             problem = f"two answers about {given.name!r}"
             raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
-        else:
-            answers[given.name] = given.outcome
-    if rejected and not answers:
+        known[given.name] = given.outcome
+    if rejected and not (answers or for_this):
         problem = f"no readable answers, first {rejected[0]}"
-        remedy = f"Write the columns text and one of {', '.join(NAME_COLUMNS)}"
-        raise UnreadableSourceError(str(path), problem, remedy)
-    return answers
-
-
-def _given(row: Cells) -> Given:
-    name = _name(row)
-    failure = cells.text(row.get("failure"), "failure")
-    answer = row.get("text")
-    if failure and not cells.is_blank(answer):
-        msg = f"{name} has a text and a failure. Keep the one that happened"
-        raise InvalidValueError(msg)
-    if failure:
-        return Given(name, _failure(failure))
-    if cells.is_blank(answer):
-        return Given(name, Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text"))
-    cells.text(answer, "text")
-    return Given(name, Reply(text=str(answer)))
-
-
-def _name(row: Cells) -> str:
-    if all(column in row for column in PAIR_COLUMNS):
-        return pair_name(*(_named(row, column) for column in PAIR_COLUMNS))
-    return clip_name(row)
-
-
-def clip_name(row: Cells) -> str:
-    """The name of the clip that `row` is about.
-
-    Raises:
-        InvalidValueError: It names none.
-    """
-    return _named(row, next((column for column in NAME_COLUMNS if column in row), None))
-
-
-def _named(row: Cells, column: str | None) -> str:
-    name = cells.text(row[column], column) if column else ""
-    if not name:
-        cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
-    return name
-
-
-def _failure(words: str) -> Failure:
-    """The failure that `words` state: `reason: detail` as unreel prints it, or anything else."""
-    reason, _, detail = words.partition(":")
-    known = {reason.value for reason in FailureReason}
-    if reason in known:
-        return Failure(FailureReason(reason), detail.strip() or "as the answers file states")
-    return Failure(FailureReason.UNSTATED, words)
+        raise UnreadableSourceError(str(path), problem, FORM)
+    return answers | for_this

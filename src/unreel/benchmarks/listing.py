@@ -11,7 +11,7 @@ from unreel.core.errors import UnreadableSourceError
 
 
 def read_list(table: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
-    """One row for each row of `table`, a CSV, JSONL or Parquet file, read as it goes.
+    """One row for each row of `table`, a CSV, TSV, JSONL or Parquet file, read as it goes.
 
     A location and a label column are needed; the label is a word (`real`, `generated` or `fake`).
     All other columns of `unreel.benchmarks.columns.KNOWN` are read where they are. `mapping` gives

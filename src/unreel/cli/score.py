@@ -114,7 +114,7 @@ def score(  # noqa: PLR0913  one parameter for each option
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
     A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts alone. A
-    file is JSONL, CSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and
+    file is JSONL, CSV, TSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and
     `label` for people's votes; it needs --benchmark and --protocol.
     No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
     matched.
@@ -141,7 +141,9 @@ def score(  # noqa: PLR0913  one parameter for each option
         score_voters = Lazy("unreel.cli.score_votes:score_voters").load()
         ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
         sys.exit(score_voters(Path(answers), opened, **ways))
-    joined = join_answers(opened, Path(answers), chosen.subject).in_split(split)
+    joined = join_answers(opened, Path(answers), chosen.subject, protocol=instrument).in_split(
+        split
+    )
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
     rows, told = scorable.rows, {}
     if judges or sts:

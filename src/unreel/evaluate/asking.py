@@ -39,6 +39,7 @@ def answer_row(planned: Planned[Clip], reviewer: str) -> Row:
         "protocol_version": question.instrument.version,
         "condition": str(question.condition),
         "_condition": json.dumps(asdict(question.condition)),
+        "_name": planned.name,
         "_locations": [clip.location for clip in planned.clips],
         "_facts": [FACTS.dump_json(clip.facts).decode() for clip in planned.clips],
     }
@@ -83,7 +84,7 @@ class ReviewStage(MediaStage):
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
-        asked = await self._desk.ask(question, clips, self._reviewer)
+        asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
         noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
         if isinstance(asked.outcome, Failure):
             return failed(noted, asked.outcome)

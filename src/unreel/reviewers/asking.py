@@ -92,14 +92,21 @@ class Desk:
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
 
     async def ask(
-        self, question: Question, clips: Sequence[Clip], asked: OpenReviewer, *, prompt: str = ""
+        self,
+        question: Question,
+        clips: Sequence[Clip],
+        asked: OpenReviewer,
+        *,
+        prompt: str = "",
+        name: str = "",
     ) -> Asked:
         """Show `clips`, put `question`, and wait for what comes back.
 
-        `prompt` is the text where the question's instrument is none of the protocols.
+        `prompt` is the text where the question's instrument is none of the protocols, `name` what a
+        benchmark calls the clips.
         """
         shown = await self.show(clips, question.condition, asked.reviewer.wants)
-        return await self.put(question, shown, asked, prompt=prompt)
+        return await self.put(question, shown, asked, prompt=prompt, name=name)
 
     async def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[Material]
@@ -115,6 +122,7 @@ class Desk:
         asked: OpenReviewer,
         *,
         prompt: str = "",
+        name: str = "",
     ) -> Asked:
         """Put `question` about what is `shown`; where nothing could be, that is the outcome."""
         reviewer, condition = asked.reviewer, question.condition
@@ -130,6 +138,7 @@ class Desk:
                 prompt=text,
                 exhibits=shown,
                 condition=condition,
+                name=name,
             )
             exhibits, space = shown, reviewer.box_space(shown[0])
             outcome = await reviewer.answer(sheet)

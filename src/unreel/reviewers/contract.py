@@ -68,6 +68,8 @@ class Sheet:
     prompt: str
     exhibits: tuple[Exhibit, ...]
     condition: Condition
+    name: str = ""
+    """What a benchmark calls the clip or pair: for recorded answers, never sent to a server."""
 
     def __post_init__(self) -> None:
         if len(self.exhibits) > MOST_EXHIBITS:

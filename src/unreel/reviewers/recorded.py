@@ -2,27 +2,31 @@
 
 import itertools
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.answer import Reply, Usage
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.given import FORM, Given, read_answers, read_given
+from unreel.benchmarks.limits import ROW_BYTES
+from unreel.benchmarks.pairing import BETWEEN
+from unreel.core.answer import Reply
 from unreel.core.document import parse_object
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 
-LINE_BYTES: Final = 4 << 20
-_LARGEST: Final = 10**12
-_FORM: Final = (
-    'Write one object per line: {"question": KEY} or {"clip": NAME}, with "text", or with '
-    '"failure" and "detail"; "protocol" beside a clip says which instrument was answered'
-)
+LINE_BYTES: Final = ROW_BYTES
+_DEEPEST: Final = 8
+"""Parts of a clip's path by which a file of answers may name it."""
+_AND: Final = "\n"
+"""Stands between an instrument and a clip; no cell of a name holds it."""
+_HELD: Final = (".csv", ".tsv", ".parquet")
 
 
 class Outcomes(Protocol):
@@ -35,10 +39,10 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecordedReviewer:
-    """Replays outcomes by question key, else by the clip's id or file name.
+    """Replays outcomes by question key, else by what the benchmark calls the clip, its id, or its path.
 
-    A line of a clip that names its protocol goes before one that does not. A pair goes by its question
-    key, or by its clips' names joined with `+` in the order shown.
+    Of a path, the end is enough: `street/a.mp4` or `a.mp4`. An answer that names its protocol goes before
+    one that does not. A pair goes by its clips in the order shown, `FIRST | SECOND`.
     """
 
     name: str
@@ -67,10 +71,7 @@ class RecordedReviewer:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A JSONL file of outcomes; memory holds 16 bytes for a line, answers stay in the file.
-
-    Where a handle is in the file twice, its last line counts.
-    """
+    """A JSONL file of outcomes; memory holds 16 bytes for a line, answers stay in the file."""
 
     path: Path
     _marks: NDArray[np.uint64]
@@ -83,24 +84,41 @@ class Recording:
         mark = np.uint64(_mark(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
-        for place in range(last - 1, first - 1, -1):
+        for place in range(first, last):
             try:
-                found, outcome = self._read_at(int(self._offsets[place]))
-            except (OSError, ValueError, LookupError, TypeError) as error:
+                given = self._read_at(place)
+            except (OSError, InvalidValueError) as error:
                 detail = f"{self.path.name} changed while its answers were replayed ({error})"
                 return Failure(FailureReason.NOT_RECORDED, detail)
-            if found == handle:
-                return outcome
+            if _handle(given) == handle:
+                return given.outcome
         return None
 
-    def _read_at(self, offset: int) -> tuple[str, Reply | Failure]:
+    def require_once(self) -> None:
+        """Refuse a file that answers one question twice.
+
+        Raises:
+            UnreadableSourceError: It does.
+        """
+        for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
+            handle = _handle(self._read_at(int(place)))
+            if handle == _handle(self._read_at(int(place) + 1)):
+                raise _twice(self.path, handle)
+
+    def _read_at(self, place: int) -> Given:
         with self.path.open("rb") as file:
-            file.seek(offset)
-            return _read_line(parse_object(file.readline(LINE_BYTES)))
+            file.seek(int(self._offsets[place]))
+            return read_given(parse_object(file.readline(LINE_BYTES)))
 
 
 def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
-    """The recorded reviewer in a JSONL file; a line that cannot be read is an error with its number."""
+    """The recorded reviewer in a file of answers, as `unreel score` takes it: JSONL, CSV, TSV or Parquet.
+
+    Raises:
+        UnreadableSourceError: It cannot be read, or a row holds no answer or one that was there before.
+    """
+    if path.suffix.lower() in _HELD:
+        return RecordedReviewer(name, _hold(path))
     marks, offsets = array("Q"), array("Q")
     try:
         for offset, handle in _index(path):
@@ -109,11 +127,30 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     except OSError as error:
         if isinstance(error, UnreadableSourceError):
             raise
-        raise UnreadableSourceError(str(path), f"cannot be read ({error})", _FORM) from error
+        raise UnreadableSourceError(str(path), f"cannot be read ({error})", FORM) from error
     unsorted = np.frombuffer(marks, dtype=np.uint64) if marks else np.empty(0, np.uint64)
     order = np.argsort(unsorted, kind="stable")
     places = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
-    return RecordedReviewer(name, Recording(path, unsorted[order], places[order]))
+    recording = Recording(path, unsorted[order], places[order])
+    recording.require_once()
+    return RecordedReviewer(name, recording)
+
+
+def _hold(path: Path) -> dict[str, Reply | Failure]:
+    """The outcomes of a table whose rows cannot be found again by their place."""
+    outcomes: dict[str, Reply | Failure] = {}
+    for given in read_answers(path):
+        if isinstance(given, Rejected):
+            raise UnreadableSourceError(str(path), f"no recorded answer in {given}", FORM)
+        if (handle := _handle(given)) in outcomes:
+            raise _twice(path, handle)
+        outcomes[handle] = given.outcome
+    return outcomes
+
+
+def _twice(path: Path, handle: str) -> UnreadableSourceError:
+    problem = f"two answers about {handle.rpartition(_AND)[2]!r}"
+    return UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
 
 
 def _index(path: Path) -> Iterator[tuple[int, str]]:
@@ -126,27 +163,40 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
                 return
             if len(line) == LINE_BYTES and not line.endswith(b"\n"):
                 problem = f"line {number} is longer than {LINE_BYTES} bytes"
-                raise UnreadableSourceError(str(path), problem, _FORM)
+                raise UnreadableSourceError(str(path), problem, FORM)
             if line.strip():
                 try:
-                    yield offset, _read_line(parse_object(line))[0]
-                except (ValueError, LookupError, TypeError) as error:
+                    yield offset, _handle(read_given(parse_object(line)))
+                except InvalidValueError as error:
                     problem = f"line {number} holds no recorded answer ({error})"
-                    raise UnreadableSourceError(str(path), problem, _FORM) from error
+                    raise UnreadableSourceError(str(path), problem, FORM) from error
             offset += len(line)
 
 
+def _handle(given: Given) -> str:
+    return given.key or _of_protocol(given.name, given.protocol)
+
+
 def _handles(sheet: Sheet) -> Iterator[str]:
+    """All that an answer to `sheet` may be recorded under, what says most first."""
     yield sheet.key
-    clips = "+".join(exhibit.clip.id for exhibit in sheet.exhibits)
-    files = "+".join(_file_name(exhibit) for exhibit in sheet.exhibits)
-    for shown in (clips, files):
-        yield _of_protocol(shown, sheet.instrument.protocol)
-    yield from (clips, files)
+    clips = [exhibit.clip for exhibit in sheet.exhibits]
+    tails = zip(*(_tails(clip.location) for clip in clips), strict=True)
+    named: list[Sequence[str]] = [[sheet.name], [clip.id for clip in clips], *tails]
+    shown = [between.join(names) for names in named for between in (BETWEEN, "+")]
+    for protocol in (sheet.instrument.protocol, ""):
+        for name in dict.fromkeys(shown):
+            yield _of_protocol(name, protocol)
+
+
+def _tails(location: str) -> list[str]:
+    """`a/b/c.mp4`, `b/c.mp4`, `c.mp4`: as many parts for every location, the longest first."""
+    parts = [""] * _DEEPEST + location.split("/")
+    return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 
 
 def _of_protocol(clip: str, protocol: str) -> str:
-    return f"{protocol}\n{clip}"
+    return f"{protocol}{_AND}{clip}"
 
 
 def _file_name(exhibit: Exhibit) -> str:
@@ -155,31 +205,3 @@ def _file_name(exhibit: Exhibit) -> str:
 
 def _mark(handle: str) -> int:
     return int.from_bytes(blake2b(handle.encode(), digest_size=8).digest(), "big")
-
-
-def _read_line(row: Mapping[str, Any]) -> tuple[str, Reply | Failure]:
-    handle = str(row["question"] if "question" in row else row["clip"])
-    handle.encode()
-    if "question" not in row and "protocol" in row:
-        handle = _of_protocol(handle, str(row["protocol"]))
-    if "failure" in row:
-        return handle, Failure(FailureReason(row["failure"]), str(row.get("detail", "")))
-    usage = None
-    if "input_tokens" in row:
-        usage = Usage(
-            input_tokens=_count(row["input_tokens"]), output_tokens=_count(row["output_tokens"])
-        )
-    if not isinstance(row["text"], str):
-        msg = "its text is no string"
-        raise TypeError(msg)
-    row["text"].encode()  # half of a surrogate pair is no text
-    latency = row.get("latency_us")
-    latency_us = None if latency is None else _count(latency)
-    return handle, Reply(text=row["text"], latency_us=latency_us, usage=usage)
-
-
-def _count(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        msg = "a count that is no whole number, or beyond all measure"
-        raise ValueError(msg)
-    return value

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from unreel.benchmarks.answers import Joined, join_answers
 from unreel.benchmarks.opening import Benchmark, open_benchmark
@@ -10,7 +11,7 @@ from unreel.benchmarks.scoring import Scorable, build_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
-from unreel.protocols.protocol import Mode, Subject
+from unreel.protocols.protocol import Mode, Protocol, Subject
 from unreel.protocols.protocol import protocol as find_protocol
 from unreel.verbs.models import require_parser
 
@@ -31,7 +32,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     A clip without an answer is not counted; a warning says how many there are.
 
     Args:
-        answers: a JSONL, CSV or Parquet file with `name` and `text` or `failure`, or the texts by
+        answers: a JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, or the texts by
             the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
         benchmark: folder or table of clips with their truth, or what `open_benchmark` gave.
         protocol: the instrument that the answers were asked with: `trace`, `realism`, `reality` or
@@ -53,7 +54,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
     opened = benchmark if isinstance(benchmark, Benchmark) else open_benchmark(Path(benchmark))
-    joined = _join(opened, answers, instrument.subject).in_split(split)
+    joined = _join(opened, answers, instrument).in_split(split)
     scorable = build_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
@@ -62,15 +63,21 @@ def score(  # noqa: PLR0913  what `unreel score` takes
 
 
 def _join(
-    benchmark: Benchmark, answers: str | Path | Mapping[str, str | Failure], subject: Subject
+    benchmark: Benchmark,
+    answers: str | Path | Mapping[str, str | Failure],
+    instrument: Protocol[Any, Any],
 ) -> Joined:
+    subject, name = instrument.subject, instrument.instrument.protocol
     if isinstance(answers, Mapping):
         source, joined = "answers", join_answers(benchmark, answers, subject)
     elif Path(answers).is_dir():
         remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
         raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
     else:
-        source, joined = str(answers), join_answers(benchmark, Path(answers), subject)
+        source, joined = (
+            str(answers),
+            join_answers(benchmark, Path(answers), subject, protocol=name),
+        )
     if joined.unknown:
         first, n = joined.unknown[0], len(joined.unknown)
         problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
