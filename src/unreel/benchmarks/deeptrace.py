@@ -39,6 +39,20 @@ FIELDS: Final = {
     "n_frames": "video_frame_count",
     "duration_s": "video_duration",
 }
+READ: Final = {
+    **{column: field for field, column in reversed(FIELDS.items())},
+    **dict.fromkeys(
+        (
+            "faketrace_first_frame",
+            "faketrace_last_frame",
+            "faketrace_bbox",
+            "faketrace_check_applies",
+            "faketrace_explanations",
+        ),
+        "traces",
+    ),
+}
+"""Its columns, and what they tell."""
 COLUMNS: Final = Binding(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )

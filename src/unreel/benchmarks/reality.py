@@ -26,6 +26,8 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 TABLE: Final = "clips.csv"
 DIFFICULTIES: Final = frozenset({"easy", "hard"})
 
+READ: Final = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
+"""The columns of its table, and what they tell."""
 _NEEDED: Final = frozenset({"clip", "difficulty"})
 
 Folders = tuple[tuple[str, Origin], ...]

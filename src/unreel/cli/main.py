@@ -23,6 +23,9 @@ class _Word:
 
 
 COMMANDS: Final = {
+    "benchmarks": _Word(
+        Lazy("unreel.cli.benchmarks:benchmarks"), "Show layouts of benchmarks, or check yours."
+    ),
     "eval": _Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
     "compare": _Word(
         Lazy("unreel.cli.compare:compare"), "Tell what reviewers differ by on the same clips."

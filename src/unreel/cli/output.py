@@ -7,7 +7,7 @@ are the only ones that print, and every text passes `core.plain` here; one line 
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import click
 
@@ -17,8 +17,6 @@ from unreel.core.sheet import csv_text, latex_text
 Form = Literal["text", "csv", "latex"]
 """How a table is printed: for a terminal, a spreadsheet or a paper."""
 F = TypeVar("F", bound=Callable[..., Any])
-
-_PIPE_WIDTH: Final = 10_000
 
 
 def json_option(command: F) -> F:
@@ -74,7 +72,7 @@ def print_table(
     title: str | None = None,
     form: Form = "text",
 ) -> None:
-    """Print `rows`; for a person, a narrow terminal folds cells, and a pipe never cuts them."""
+    """Print `rows`: on a terminal as a table that fits it, for a pipe with tabs between cells."""
     match form:
         case "csv":
             click.echo(csv_text(columns, rows), file=sys.stdout, nl=False)
@@ -87,19 +85,21 @@ def print_table(
 def _print_text(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, title: str | None
 ) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     from unreel.cli.console import open_console
 
-    head = None if title is None else Text(plain(title))
-    table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(Text(plain(column.replace("_", " "))), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(str(row[column]))) for column in columns))
-    open_console(pipe_width=_PIPE_WIDTH).print(table)
+    console = open_console()
+    lines = [[plain(str(row[column])) for column in columns] for row in rows]
+    if console.is_terminal:
+        from unreel.cli.tabling import lay_out
+
+        heads = [plain(column.replace("_", " ")) for column in columns]
+        console.print(lay_out(heads, lines, title=plain(title or ""), console=console))
+        return
+    if title:
+        say(title)
+    # What a pipe reads has one tab between cells, one line for a row, and a blank line after a table.
+    text = "".join("\t".join(cells) + "\n" for cells in [map(plain, columns), *lines])
+    click.echo(text, file=sys.stdout)
 
 
 def echo(*lines: object) -> None:

@@ -1,0 +1,287 @@
+"""What unreel understands of a benchmark that somebody brings, before anybody is asked about it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import KNOWN, bind, nearest_name
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.opening import Benchmark, Layout, find_layouts, find_table, open_benchmark
+from unreel.benchmarks.tables import columns_of
+from unreel.benchmarks.video_folder import find_metadata
+from unreel.core.clip import Generated
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label
+from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
+from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, protocol
+
+ROWS_SHOWN: Final = 3
+NAMES_KEPT: Final = 1000
+"""Different names of one kind that are counted apart: a stranger's table may have a million."""
+OTHERS: Final = "(others)"
+_CELL: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_UNKNOWN_US: Final = 1
+"""Stands for the length of a clip, which is read from its file when it is asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumns:
+    """What becomes of the columns of one table."""
+
+    table: str
+    read: Mapping[str, str]
+    """The field that each column is read as."""
+    ignored: Mapping[str, str]
+    """Columns that are not read, with the known name that may be meant, or ""."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """What an instrument finds in the benchmark."""
+
+    protocol: str
+    subject: Subject
+    n: int
+    """Clips or pairs that it can ask about."""
+    lacks: str
+    """What is missing for more, and how to add it; "" where nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why rows cannot be used: how many, and the first of them."""
+
+    n: int
+    first: Rejected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A benchmark as it was understood."""
+
+    source: str
+    layout: Layout
+    could_be: tuple[Layout, ...]
+    """Other layouts that fit."""
+    tables: tuple[TableColumns, ...]
+    n_clips: int
+    n_unusable: int
+    labels: Mapping[str, int]
+    splits: Mapping[str, int]
+    creators: Mapping[str, int]
+    sources: Mapping[str, int]
+    n_scenes: int
+    """Groups of clips that show the same."""
+    n_rated: int
+    n_traces: int
+    n_measured: int
+    """Clips whose size and length the benchmark declares."""
+    n_behind_urls: int
+    n_not_here: int
+    """Clips of this machine whose file is not there."""
+    first_not_here: str
+    unusable: tuple[Reason, ...]
+    instruments: tuple[Readiness, ...]
+    rows: tuple[Mapping[str, object], ...]
+    """The first clips."""
+
+    @property
+    def is_sound(self) -> bool:
+        """True when every row can be used and every file is there."""
+        return bool(self.n_clips) and not (self.n_unusable or self.n_not_here)
+
+
+def check_benchmark(
+    path: Path, layout: str | None = None, *, mapping: Mapping[str, str] | None = None
+) -> Checked:
+    """Read all rows of the benchmark at `path` once and tell what they say; no clip is opened.
+
+    Raises:
+        UnreadableSourceError: It cannot be read in the layout named, or in any.
+    """
+    benchmark = open_benchmark(path, layout, mapping=mapping)
+    seen = _Seen()
+    for row in benchmark:
+        seen.add(row, benchmark)
+    others = (other for other in find_layouts(path, mapping) if other is not benchmark.layout)
+    return Checked(
+        source=str(path),
+        layout=benchmark.layout,
+        could_be=tuple(others),
+        tables=tuple(_columns(path, benchmark, mapping)),
+        n_clips=seen.n_clips,
+        n_unusable=sum(reason.n for reason in seen.reasons.values()),
+        labels=seen.labels,
+        splits=_ranked(seen.splits),
+        creators=_ranked(seen.creators),
+        sources=_ranked(seen.sources),
+        n_scenes=len(seen.scenes),
+        n_rated=seen.n_rated,
+        n_traces=seen.n_traces,
+        n_measured=seen.n_measured,
+        n_behind_urls=seen.n_behind_urls,
+        n_not_here=seen.n_not_here,
+        first_not_here=seen.first_not_here,
+        unusable=tuple(sorted(seen.reasons.values(), key=lambda reason: -reason.n)),
+        instruments=tuple(seen.readiness(name) for name in PROTOCOLS.entries),
+        rows=tuple(seen.rows),
+    )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Counts that grow row by row."""
+
+    n_clips: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    splits: Counter[str] = field(default_factory=Counter)
+    creators: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    scenes: dict[str, Counter[Label]] = field(default_factory=dict)
+    n_rated: int = 0
+    n_traces: int = 0
+    n_measured: int = 0
+    n_behind_urls: int = 0
+    n_not_here: int = 0
+    first_not_here: str = ""
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    rows: list[Mapping[str, object]] = field(default_factory=list)
+    has_truth: Counter[str] = field(default_factory=Counter)
+    lacks: dict[str, str] = field(default_factory=dict)
+    about_clips: Mapping[str, Protocol[Any, Any]] = field(
+        default_factory=lambda: {
+            name: asked
+            for name in PROTOCOLS.entries
+            for asked in [protocol(name)]
+            if asked.subject == "clip"
+        }
+    )
+
+    def add(self, row: Entry | Rejected, benchmark: Benchmark) -> None:
+        if isinstance(row, Rejected):
+            # Rows that differ in a cell alone are unusable for one reason.
+            kind = _CELL.sub("", row.why)
+            known = self.reasons.get(kind) or Reason(n=0, first=row)
+            self.reasons[kind] = Reason(n=known.n + 1, first=known.first)
+            return
+        self.n_clips += 1
+        self.labels[row.label.value] += 1
+        _count(self.splits, row.split)
+        _count(self.sources, row.source)
+        if isinstance(row.origin, Generated):
+            _count(self.creators, row.origin.creator)
+        if row.group:
+            self.scenes.setdefault(row.group, Counter())[row.label] += 1
+        self.n_rated += row.rating is not None
+        self.n_traces += len(row.traces)
+        facts = row.facts
+        self.n_measured += None not in {facts.width, facts.height, facts.duration_us}
+        self._look_for(row, benchmark)
+        self._compare(row)
+        if len(self.rows) < ROWS_SHOWN:
+            self.rows.append(_shown(row))
+
+    def _look_for(self, entry: Entry, benchmark: Benchmark) -> None:
+        if is_url(entry.location):
+            self.n_behind_urls += 1
+        elif not Path(benchmark.find(entry)).is_file():
+            self.n_not_here += 1
+            self.first_not_here = self.first_not_here or benchmark.find(entry)
+
+    def _compare(self, entry: Entry) -> None:
+        """Whether each instrument about single clips has something to compare with."""
+        for name, asked in self.about_clips.items():
+            try:
+                asked.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
+            except InvalidValueError as error:
+                self.lacks.setdefault(name, str(error))
+            else:
+                self.has_truth[name] += 1
+
+    def readiness(self, name: str) -> Readiness:
+        asked = protocol(name)
+        if asked.subject == "pair":
+            return self._readiness_of_pairs(asked)
+        n = self.has_truth[name]
+        lacks = self.lacks.get(name, "")
+        if not lacks and asked.needs_box_space and not self.n_traces:
+            lacks = "no trace is marked, so labels alone are scored. Add a traces column"
+        if not lacks and n and _tells_sides_apart(asked) and len(self.labels) < len(Label):
+            (only,) = self.labels
+            lacks = f"all clips are {only}, so that nothing tells the sides apart. Add the other"
+        return Readiness(protocol=name, subject="clip", n=n, lacks=lacks)
+
+    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> Readiness:
+        n = sum(sides[Label.GENERATED] for sides in self.scenes.values() if sides[Label.REAL])
+        lacks = ""
+        if not self.scenes:
+            lacks = "no clip names its group. Add a group column: the scene that clips share"
+        elif not n:
+            lacks = "no group has a real clip and a generated one. Name the scene that they share"
+        return Readiness(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
+
+
+def _tells_sides_apart(asked: Protocol[Any, Any]) -> bool:
+    return REAL_ACCURACY.metric in asked.figures and FAKE_ACCURACY.metric in asked.figures
+
+
+def _count(names: Counter[str], name: str) -> None:
+    if name:
+        names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
+
+
+def _ranked(names: Counter[str]) -> dict[str, int]:
+    return dict(names.most_common())
+
+
+def _shown(entry: Entry) -> dict[str, object]:
+    generated = entry.origin if isinstance(entry.origin, Generated) else None
+    return {
+        "name": entry.name,
+        "location": entry.location,
+        "label": entry.label.value,
+        "creator": generated.creator if generated else "",
+        "split": entry.split,
+        "group": entry.group,
+        "score": entry.rating.score if entry.rating else "",
+        "traces": len(entry.traces),
+    }
+
+
+def _columns(
+    path: Path, benchmark: Benchmark, mapping: Mapping[str, str] | None
+) -> Iterator[TableColumns]:
+    root = benchmark.root
+    match benchmark.layout:
+        case Layout.FOLDERS:
+            return
+        case Layout.DEEPTRACE:
+            rows = (row for row in deeptrace.load_rows(root) if isinstance(row, Mapping))
+            columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
+            yield _told(root / deeptrace.TABLE, columns, deeptrace.READ)
+        case Layout.REALITY:
+            table = root / reality.TABLE
+            yield _told(table, columns_of(table), reality.READ)
+        case Layout.LIST | Layout.REALISM | Layout.VIDEO_FOLDER as layout:
+            is_hub = layout is Layout.VIDEO_FOLDER
+            for table in find_metadata(root) if is_hub else [find_table(path)]:
+                columns = dict.fromkeys(columns_of(table))
+                yield _told(table, columns, bind(str(table), columns, mapping).read)
+
+
+def _told(table: Path, columns: Iterable[str], known: Mapping[str, str]) -> TableColumns:
+    read = {column: known[column] for column in columns if column in known}
+    taken = set(read.values())
+    ignored = {}
+    for column in columns:
+        if column not in read:
+            near = nearest_name(column)
+            meant = next((field for field, names in KNOWN.items() if near in names), None)
+            ignored[column] = near if near != column and meant not in taken else ""
+    return TableColumns(table=table.name, read=read, ignored=ignored)

@@ -1,0 +1,117 @@
+"""A small benchmark in each layout, to look at, to write and to try: its tables, and drawn clips."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.opening import Layout
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.writing import Folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One layout: when to choose it, and a benchmark in it."""
+
+    words: str
+    clips: tuple[str, ...]
+    """Paths of the clips."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Tables by name, with their text."""
+    open_as: str = ""
+    """What is named to open it, below its folder."""
+
+
+EXAMPLES: Final[Mapping[Layout, Example]] = {
+    Layout.LIST: Example(
+        words="One table with a row for each clip. Start here.",
+        clips=("clips/soap.mp4", "clips/soap-veo.mp4", "clips/rain.mp4", "clips/rain-sora.mp4"),
+        tables={
+            "clips.csv": """\
+file,label,creator,split,group
+clips/soap.mp4,real,,test,soap
+clips/soap-veo.mp4,generated,Veo,test,soap
+clips/rain.mp4,real,,test,rain
+clips/rain-sora.mp4,generated,Sora,test,rain
+"""
+        },
+        open_as="clips.csv",
+    ),
+    Layout.FOLDERS: Example(
+        words="No table: filmed clips below real/, others below generated/CREATOR/.",
+        clips=("real/soap.mp4", "real/rain.mp4", "generated/Veo/soap.mp4", "generated/Sora/a.mp4"),
+    ),
+    Layout.VIDEO_FOLDER: Example(
+        words="A video folder of Hugging Face: metadata.csv, .tsv, .jsonl or .parquet and its media.",
+        clips=("media/0.mp4", "media/1.mp4"),
+        tables={
+            "metadata.jsonl": """\
+{"file_name": "media/0.mp4", "label": "real", "split": "test", "licence": "CC0-1.0"}
+{"file_name": "media/1.mp4", "label": "generated", "creator": "Veo", "split": "test"}
+"""
+        },
+    ),
+    Layout.REALITY: Example(
+        words="Video Reality Test: clips.csv, real/ and a folder of twins for each creator.",
+        clips=("real/soap.mp4", "real/rain.mp4", "Veo/soap.mp4", "Veo/rain.mp4"),
+        tables={
+            "clips.csv": """\
+clip,difficulty,prompt
+soap,easy,"a knife cuts soap, slowly"
+rain,hard,rain on a tin roof
+"""
+        },
+    ),
+    Layout.REALISM: Example(
+        words="VideoRealBench: a table of realism scores; without labels all clips are generated.",
+        clips=("clips/a.mp4", "clips/b.mp4"),
+        tables={
+            "rated.csv": """\
+video,model,prompt,score_1,score_2,score_3,problem_description_1,problem_description_2,problem_description_3
+clips/a.mp4,Veo,a man runs,2,2,3,his foot passes through the kerb,legs swap,the foot slides
+clips/b.mp4,Sora,a cup falls,5,4,5,,,
+"""
+        },
+        open_as="rated.csv",
+    ),
+    Layout.DEEPTRACE: Example(
+        words="DeepTraceReward as distributed: all_data.json, a row for each marked trace.",
+        clips=("videos/f1.mp4", "real_videos/r1.mp4"),
+        tables={
+            "all_data.json": """\
+[
+  {"video_id": "f1", "video_path": "videos/f1.mp4", "video_type": "fake_video",
+   "video_source": "Kling 1.0", "split": "test", "video_prompt": "a dog catches a ball",
+   "video_width": 192, "video_height": 128, "video_frame_rate": 24, "video_frame_count": 24,
+   "video_duration": 1.0, "faketrace_first_frame": 6, "faketrace_last_frame": 18,
+   "faketrace_bbox": {"left": 20, "top": 30, "width": 60, "height": 40},
+   "faketrace_check_applies": ["Object Merging"],
+   "faketrace_explanations": "the ball melts into the dog's mouth"},
+  {"video_id": "r1", "video_path": "real_videos/r1.mp4", "video_type": "real_video",
+   "video_source": "Panda-70M", "split": "test", "video_width": 192, "video_height": 128,
+   "video_frame_rate": 24, "video_frame_count": 24, "video_duration": 1.0}
+]
+"""
+        },
+    ),
+}
+
+
+def write_example(layout: Layout, into: Path) -> Path:
+    """Write the example of `layout` with drawn clips to the new folder `into`; what to open.
+
+    Raises:
+        UnreadableSourceError: `into` holds something already.
+    """
+    from unreel.media.synthesise import ClipRecipe, synthesise
+
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
+    example = EXAMPLES[layout]
+    folder = Folder(into, published=True)
+    for seed, clip in enumerate(example.clips):
+        folder.write(clip, synthesise(ClipRecipe(n_frames=24, seed=seed)))
+    for name, text in example.tables.items():
+        folder.write(name, text.encode())
+    return into / example.open_as

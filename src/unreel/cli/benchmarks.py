@@ -1,0 +1,162 @@
+"""`unreel benchmarks`: the layouts that can be read, an example of each, and what of yours is understood."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from unreel.benchmarks.columns import MEANS
+from unreel.benchmarks.opening import Layout
+from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.output import echo, json_option, print_json, print_table, say
+from unreel.core.registry import Lazy
+
+if TYPE_CHECKING:
+    from unreel.benchmarks.checking import Checked, Reason
+
+_NAMES_SHOWN: Final = 8
+_REASONS_SHOWN: Final = 10
+_LAYOUTS: Final = click.Choice([layout.value for layout in Layout])
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def benchmarks(context: click.Context, *, as_json: bool) -> None:
+    """Show the layouts of benchmarks, write an example of one, or check one of your own.
+
+    Without a command, every layout is shown with an example.
+    """
+    if context.invoked_subcommand is None:
+        _show_layouts(as_json=as_json)
+
+
+@benchmarks.command(short_help="Tell what is understood of a benchmark.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--layout", type=_LAYOUTS, help="How PATH lies on disk; found by itself.")
+@map_option
+@json_option
+def check(path: Path, *, layout: str | None, mapping: tuple[str, ...], as_json: bool) -> None:
+    """Tell what is understood of PATH, a folder or a table of clips, before anybody is asked.
+
+    Tells its layout, what each column is read as and which are not read, how many clips there are of
+    which label, split, creator and source, which rows cannot be used and why, what each instrument
+    lacks, and shows three rows. Looks whether files are there and opens none. Ends with status 1 when
+    rows cannot be used or files are not there, and with 2 when nothing can be.
+    """
+    check_benchmark = Lazy("unreel.benchmarks.checking:check_benchmark").load()
+    checked: Checked = check_benchmark(path, layout, mapping=read_mapping(mapping) or None)
+    if as_json:
+        print_json(checked)
+    else:
+        _print(checked)
+    if not checked.n_clips:
+        say(f"unreel: {path}: no clip that can be used. Mend what is told above")
+        sys.exit(2)
+    sys.exit(0 if checked.is_sound else 1)
+
+
+@benchmarks.command(short_help="Write a small benchmark with drawn clips.")
+@click.argument("layout", type=_LAYOUTS)
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder."
+)
+def example(layout: str, *, out: Path) -> None:
+    """Write a small benchmark in LAYOUT with drawn clips, to try commands on and to write over."""
+    write_example = Lazy("unreel.benchmarks.examples:write_example").load()
+    echo(write_example(Layout(layout), out))
+
+
+def _show_layouts(*, as_json: bool) -> None:
+    examples = Lazy("unreel.benchmarks.examples:EXAMPLES").load()
+    if as_json:
+        print_json(examples)
+        return
+    for layout, shown in examples.items():
+        echo(f"{layout}: {shown.words}", "")
+        for name, text in shown.tables.items():
+            echo(f"    {name}", *(f"      {line}" for line in text.splitlines()))
+        echo(*(f"    {clip}" for clip in shown.clips), "")
+    say(
+        "`unreel benchmarks example LAYOUT --out DIR` writes one, "
+        "`unreel benchmarks check PATH` reads yours"
+    )
+
+
+def _print(checked: "Checked") -> None:
+    echo(f"{checked.source}: layout {checked.layout}")
+    for layout in checked.could_be:
+        echo(f"  could also be read as {layout}: name it with --layout {layout}")
+    for table in checked.tables:
+        rows = [
+            {"column": column, "read as": field, "which is": MEANS[field]}
+            for column, field in table.read.items()
+        ]
+        rows += [
+            {"column": column, "read as": "not read", "which is": _meant(near)}
+            for column, near in table.ignored.items()
+        ]
+        print_table(("column", "read as", "which is"), rows, title=table.table)
+    print_table(("what", "found"), [{"what": k, "found": v} for k, v in _found(checked).items()])
+    if checked.unusable:
+        print_table(("rows", "cannot be used because", "the first"), _reasons(checked.unusable))
+    print_table(
+        ("instrument", "asks about", "lacks"),
+        [
+            {
+                "instrument": each.protocol,
+                "asks about": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
+                "lacks": each.lacks or "nothing",
+            }
+            for each in checked.instruments
+        ],
+    )
+    if checked.rows:
+        kept = [key for key in checked.rows[0] if any(row[key] for row in checked.rows)]
+        print_table(kept, checked.rows, title=f"the first {len(checked.rows)}")
+
+
+def _meant(near: str) -> str:
+    return f"did you mean {near}?" if near else "name it with --map FIELD=COLUMN if it is needed"
+
+
+def _found(checked: "Checked") -> dict[str, str]:
+    return {
+        "clips": f"{checked.n_clips} that can be used, {checked.n_unusable} rows that cannot",
+        "labels": _names(checked.labels),
+        "splits": _names(checked.splits),
+        "creators": _names(checked.creators),
+        "sources": _names(checked.sources),
+        "scenes": f"{checked.n_scenes} named by groups",
+        "truth": f"{checked.n_rated} clips with a score, {checked.n_traces} marked traces",
+        "size and length": f"declared for {checked.n_measured} clips; "
+        "`unreel score` needs them for answers of trace",
+        "files": _files(checked),
+    }
+
+
+def _files(checked: "Checked") -> str:
+    here = checked.n_clips - checked.n_behind_urls - checked.n_not_here
+    told = f"{here} here, {checked.n_behind_urls} behind URLs"
+    if checked.n_not_here:
+        told += f", {checked.n_not_here} not there, the first {checked.first_not_here}"
+    return told
+
+
+def _names(counts: Mapping[str, int]) -> str:
+    shown = [f"{n} {name}" for name, n in list(counts.items())[:_NAMES_SHOWN]]
+    rest = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
+
+
+def _reasons(reasons: "tuple[Reason, ...]") -> list[dict[str, object]]:
+    return [
+        {
+            "rows": reason.n,
+            "cannot be used because": reason.first.why,
+            "the first": reason.first.name,
+        }
+        for reason in reasons[:_REASONS_SHOWN]
+    ]

@@ -1,0 +1,79 @@
+"""What a page types works: its console blocks are run in order, and print the lines that it shows."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unreel.benchmarks.columns import KNOWN
+from unreel.benchmarks.opening import Layout
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("docs/bring-your-own.md",)
+SHELL = "#!/bin/sh\nexec '{python}' -c 'from unreel.cli.main import main; main()' \"$@\"\n"
+
+
+def read_console(page: str) -> list[tuple[str, list[str]]]:
+    """Each command of a page's console blocks, with the lines that are shown below it."""
+    typed: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                typed.append((line[2:], []))
+            elif line.startswith("> "):
+                typed[-1] = (f"{typed[-1][0]}\n{line[2:]}", [])
+            else:
+                typed[-1][1].append(line)
+    return typed
+
+
+def plain(text: str) -> str:
+    """A line without what a terminal and a pipe show differently: padding and rules."""
+    return " ".join(text.replace("─", " ").split())
+
+
+def find_absent(shown: list[str], printed: str) -> list[str]:
+    """Lines of `shown` that are not printed in their order; `...` stands for any lines."""
+    left = iter([plain(line) for line in printed.splitlines()])
+    wanted = [plain(line) for line in shown if plain(line) not in {"", "..."}]
+    return [line for line in wanted if line not in left]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_page_works_and_prints_what_is_shown(page: str, tmp_path: Path) -> None:
+    programs, here = tmp_path / "programs", tmp_path / "here"
+    programs.mkdir()
+    here.mkdir()
+    (programs / "unreel").write_text(SHELL.format(python=sys.executable))
+    (programs / "unreel").chmod(0o755)
+    typed = read_console((ROOT / page).read_text(encoding="utf-8"))
+    assert len(typed) > 10
+    for command, shown in typed:
+        done = subprocess.run(
+            [shutil.which("bash") or "bash", "-c", command],
+            cwd=here,
+            env={"PATH": f"{programs}:/usr/bin:/bin"},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        told = f"{command}\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, told
+        assert find_absent(shown, done.stdout + done.stderr) == [], told
+
+
+def test_a_line_that_is_not_printed_is_found() -> None:
+    page = "```console\n$ a \\\n> b\nx  y\n...\n z\n```\n\n```text\n$ no\n```\n"
+    assert read_console(page) == [("a \\\nb", ["x  y", "...", " z"])]
+    assert find_absent(["x  y", "...", " z"], "x\ty\nw\nz\n") == []
+    assert find_absent(["z", "x"], "x\nz\n") == ["x"]
+
+
+def test_the_page_of_columns_has_every_layout_and_every_column() -> None:
+    page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
+    assert [layout for layout in Layout if f"`{layout}`" not in page] == []
+    names = [name for names in KNOWN.values() for name in names if name[-1] not in "23"]
+    assert [name for name in names if f"`{name}`" not in page] == []
