@@ -1,7 +1,7 @@
 """What new users type wrongly, typed again: each with the status and the words that it should end with.
 
-    python tests/stumbles/replay.py              all of them, with the words that were told
-    python tests/stumbles/replay.py link key     those whose name holds one of these words
+python tests/stumbles/replay.py              all of them, with the words that were told
+python tests/stumbles/replay.py link key     those whose name holds one of these words
 """
 
 import contextlib
@@ -170,7 +170,9 @@ def main() -> int:
             ending = replay(stumble, folder, server)
             faults = ending.faults(stumble)
             bad += bool(faults)
-            print(f"{number:2} {'BAD ' if faults else 'good'} {ending.seconds:5.1f} s  {stumble.name}")
+            print(
+                f"{number:2} {'BAD ' if faults else 'good'} {ending.seconds:5.1f} s  {stumble.name}"
+            )
             print(f"   $ {stumble.types}   (status {ending.status})")
             print(*(f"   | {line}" for line in ending.text.strip().splitlines()[-12:]), sep="\n")
             print(*(f"   ! {fault}" for fault in faults), sep="\n", end="\n" if faults else "")

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from unreel.cli.completing import complete_runs
 from unreel.cli.output import Form, form_option, json_option, print_json, print_table, say
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
@@ -20,7 +21,7 @@ _RECORD: Final = (
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True)
+@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
 @click.option(
     "--metric",
     "metrics",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from unreel.cli.columns import map_option
+from unreel.cli.completing import complete_models, complete_paths
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
@@ -14,11 +15,12 @@ from unreel.core.registry import Lazy
 
 
 @click.command("eval")
-@click.argument("benchmark", required=False)
+@click.argument("benchmark", required=False, shell_complete=complete_paths)
 @click.option(
     "--model",
     "models",
     multiple=True,
+    shell_complete=complete_models,
     help="Who answers: provider/name, provider/name@URL, `recorded`, or a floor (coin, always-real, "
     "always-generated, metadata, motion). Repeat it to ask several, one after the other.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.completing import complete_runs
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -31,7 +32,7 @@ _WHOLE: Final = "whole"
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_runs)
 @click.option(
     "--to",
     "form",

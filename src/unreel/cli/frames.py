@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from unreel.cli.clip_path import ClipPath
 from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
@@ -18,7 +19,7 @@ from unreel.protocols.showing import LEAST_PIXELS
 
 
 @click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=ClipPath())
 @click.option(
     "--sampling", default="uniform-8", show_default=True, metavar="PLAN", help="See below."
 )

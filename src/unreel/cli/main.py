@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from unreel.cli.helping import fit, no_command, with_nearest
 from unreel.cli.output import say
 from unreel.cli.stopping import Stopped, hear_signals
 from unreel.cli.streams import guard_streams
@@ -59,7 +60,15 @@ class _LateGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         word = COMMANDS.get(cmd_name)
-        return None if word is None else word.target.load()
+        return None if word is None else fit(word.target.load())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and name.isidentifier() and not ctx.resilient_parsing:
+            raise no_command(name, COMMANDS, ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(
         self,
@@ -87,7 +96,7 @@ def main() -> None:
     try:
         sys.exit(unreel(standalone_mode=False))
     except click.ClickException as error:
-        error.show(file=sys.stderr)
+        with_nearest(error).show(file=sys.stderr)
         sys.exit(error.exit_code)
     except click.Abort:
         say("Aborted!")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from unreel.cli.clip_path import ClipPath
 from unreel.cli.output import echo, json_option, print_json, say, trusted_option
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
@@ -15,7 +16,7 @@ from unreel.media.access import media_reader
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=ClipPath())
 @trusted_option
 @json_option
 def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:

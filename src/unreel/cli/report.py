@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unreel.cli.completing import complete_runs
 from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True)
+@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from unreel.cli.clip_path import ClipPath
+from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import echo, json_option, print_json, say, trusted_option
@@ -41,11 +43,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("clips", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("clips", nargs=-1, type=ClipPath())
 @click.option(
     "--model",
     "models",
     multiple=True,
+    shell_complete=complete_models,
     help="provider/name, provider/name@URL, recorded, coin, always-real, always-generated. Repeatable.",
 )
 @click.option(

@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from unreel.cli.again import asks_again
+from unreel.cli.completing import complete_runs
 from unreel.cli.output import json_option, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import Lazy
@@ -86,7 +87,7 @@ def _row(name: str, settings: Settings) -> dict[str, object]:
 
 
 @runs.command(short_help="Tell whether a run is whole.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @json_option
 def check(*, run: str, as_json: bool) -> None:
     """Tell whether RUN is whole: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
@@ -98,7 +99,7 @@ def check(*, run: str, as_json: bool) -> None:
 
 
 @runs.command(short_help="Mend a copy of a damaged run.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.option("--out", metavar="PLACE", help="A new folder or prefix.  [default: RUN-repaired]")
 @json_option
 def repair(*, run: str, out: str | None, as_json: bool) -> None:

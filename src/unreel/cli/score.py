@@ -14,6 +14,7 @@ from unreel.benchmarks.opening import Layout, open_benchmark
 from unreel.benchmarks.scoring import build_rows
 from unreel.benchmarks.tables import columns_of
 from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.completing import complete_runs
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import Form, form_option, json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts, say_left_over
@@ -45,7 +46,7 @@ class ScoredAnswers:
 
 
 @click.command()
-@click.argument("answers")
+@click.argument("answers", shell_complete=complete_runs)
 @click.option(
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, known_names
 
 PREFIX: Final = "UNREEL_"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -59,7 +59,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         values["state"] = str(Path(given[_STATE]) / "unreel")
     for variable in sorted(name for name in given if name.startswith(PREFIX)):
         if variable not in known:
-            remedy = f"Unset it, or use one of: {', '.join(known)}"
+            remedy = f"Unset it, or use another. {known_names(variable, list(known))}"
             raise InvalidSettingError(variable, "no such setting", remedy)
         field = known[variable]
         values[field.name] = _read(variable, given[variable], number=isinstance(field.default, int))

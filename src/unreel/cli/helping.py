@@ -1,0 +1,54 @@
+"""What people are told who asked wrongly or for help: the nearest name, and words that fit their terminal."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+import click
+
+_REFUSED: Final = re.compile(r"^'(?P<typed>[^']*)' is not ")
+_NARROWEST: Final = 12
+
+
+class _FittingFormatter(click.HelpFormatter):
+    """Leaves words most of a narrow terminal."""
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        most = max(_NARROWEST, min(col_max, self.width * 2 // 5))
+        super().write_dl(rows, col_max=most, col_spacing=col_spacing)
+
+
+class _FittingContext(click.Context):
+    formatter_class = _FittingFormatter
+
+
+def fit(command: click.Command) -> click.Command:
+    """`command`, and those below it, with help that fits a narrow terminal."""
+    command.context_class = _FittingContext
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        fit(below)
+    return command
+
+
+def no_command(typed: str, known: Iterable[str], context: click.Context) -> click.UsageError:
+    """The refusal of a command that is none, with the nearest."""
+    return click.UsageError(f"No such command {typed!r}.{_nearest(typed, known)}", context)
+
+
+def with_nearest(error: click.ClickException) -> click.ClickException:
+    """`error`; that of a refused choice with the one that may be meant."""
+    if not isinstance(error, click.BadParameter) or error.param is None:
+        return error
+    refused, kind = _REFUSED.match(error.message), error.param.type
+    if refused is None or not isinstance(kind, click.Choice):
+        return error
+    words = error.message + _nearest(refused["typed"], map(str, kind.choices))
+    return click.BadParameter(words, error.ctx, error.param, error.param_hint)
+
+
+def _nearest(typed: str, known: Iterable[str]) -> str:
+    close = get_close_matches(typed, [*known], n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
