@@ -16,6 +16,7 @@ path = "films"
 licence = "CC0"
 [freeze]
 version = "1.0"
+shares = [1, 0, 1]
 """
 
 

@@ -98,7 +98,7 @@ def test_a_recipe_of_eval_obtains_no_key(run, films: Path, thief: Thief, provide
 def test_a_recipe_of_curate_obtains_no_key(run, films: Path, thief: Thief) -> None:
     recipe = films.parent / "recipe.toml"
     recipe.write_text(
-        f'name = "x"\n[source]\npath = "films"\n[describe]\nmodel = "openai/gpt-5@{thief.url}"\n'
+        f'name = "x"\n[source]\npath = "films"\nlicence = "CC0"\n[describe]\nmodel = "openai/gpt-5@{thief.url}"\n'
     )
     early = run("curate", "step", "ingest", recipe, "--trusted")
     assert "asks" not in early.stderr

@@ -53,7 +53,9 @@ def curation(tmp_path: Path) -> Callable[..., Curation]:
         accept_leak: bool = False,
         **sections: Any,
     ) -> Curation:
-        values = {"name": "small", "source": source, "freeze": {"version": "1.0"}} | sections
+        whole = {"version": "1.0", "shares": [3, 1, 1], "labels": []}
+        values = {"name": "small", "require_licence": False, "source": source, "freeze": whole}
+        values |= sections
         folder = tmp_path / out
         return Curation(
             recipe=check_recipe(values),

@@ -116,7 +116,7 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     work = Work(recipe=job.recipe, root=job.root, bench=job.bench)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
-        take(FreezeSection(), work, state)
+        take(FreezeSection(shares=(3, 1, 1)), work, state)
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 
@@ -155,7 +155,7 @@ def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -
 
 
 def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
-    job = curation({"path": str(footage)}, freeze={"first_frames": True})
+    job = curation({"path": str(footage)}, freeze={"first_frames": True, "shares": [3, 1, 1]})
     curate(job)
     folder = job.bench.place.path / "benchmark"
     clips = {path.stem for path in folder.rglob("media/*/*.mp4")}

@@ -40,6 +40,8 @@ height = 64
 rate = 12
 [freeze]
 version = "1.0"
+shares = [3, 1, 1]
+labels = []
 """
 
 

@@ -35,7 +35,7 @@ def test_one_source_or_several() -> None:
 @pytest.mark.parametrize(
     ("values", "setting", "remedy"),
     [
-        ({"sources": []}, "sources", "Did you mean 'source'? Known: name, seed, source"),
+        ({"sources": []}, "sources", "Did you mean 'source'? Known: name, seed, require_licence"),
         (
             {"describe": {}},
             "describe.model",

@@ -18,6 +18,7 @@ from unreel.media.synthesise import ClipRecipe, synthesise
 RECIPE = """\
 name = "small"
 seed = 1
+require_licence = false
 
 [source]
 path = "clips.csv"
@@ -54,6 +55,7 @@ texts = false
 [freeze]
 version = "1.0"
 first_frames = true
+labels = []
 """
 RUNS = {
     "reality": ["clips.csv", "--condition", "prompt=paper", "--condition", "prompt=detailed"],

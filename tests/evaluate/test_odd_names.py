@@ -92,7 +92,7 @@ def test_odd_names_are_curated(
     label = 'label = "real"\n' if path else ""
     recipe.write_text(
         f'name = "odd"\nseed = 1\n[source]\npath = "{odd / path}"\n{label}licence = "CC0"\n'
-        '[freeze]\nversion = "1"\n',
+        '[freeze]\nversion = "1"\nlabels = []\n',
         encoding="utf-8",
     )
     done = typed("curate", "run", recipe, "--out", tmp_path / "work", "--json")

@@ -23,8 +23,10 @@ name = "strangers"
 
 [source]
 path = "bench"
+licence = "CC0"
 
 [freeze]
+labels = []
 """
 _HARMLESS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -90,8 +90,8 @@ def recipe(world, bench) -> Path:
     """A curation with a step that makes files, and one that draws splits."""
     path = world.work / "recipe.toml"
     path.write_text(
-        f'name = "set"\n[source]\npath = "{bench}"\n[normalise]\nwidth = 64\nheight = 48\n'
-        '[freeze]\nversion = "1"\nfirst_frames = true\n'
+        f'name = "set"\n[source]\npath = "{bench}"\nlicence = "CC0"\n[normalise]\nwidth = 64\nheight = 48\n'
+        '[freeze]\nversion = "1"\nfirst_frames = true\nlabels = []\n'
     )
     return path
 

@@ -148,7 +148,7 @@ def scene(world, run, bench) -> SimpleNamespace:
     from unreel.core.identity import clip_id
 
     recipe = (
-        f'name = "set"\n[source]\npath = "{bench}"\n[screen]\n[normalise]\nwidth = 64\nheight = 48\n'
+        f'name = "set"\n[source]\npath = "{bench}"\nlicence = "CC0"\n[screen]\n[normalise]\nwidth = 64\nheight = 48\n'
         '[freeze]\nversion = "1"\nshares = [1, 0, 0]\n'
     )
     (world.work / "recipe.toml").write_text(recipe)

@@ -24,6 +24,7 @@ height = 64
 rate = 12
 [freeze]
 version = "1.0"
+labels = []
 """
 
 

@@ -101,7 +101,7 @@ def test_media_are_read_by_path_or_text(clip: Path, tmp_path: Path, *, trusted: 
 
 def _recipe(films: Path, **sections: object) -> dict[str, object]:
     source = {"path": str(films), "licence": "CC0"}
-    return {"name": "set", "source": source, "freeze": {"version": "1.0"}, **sections}
+    return {"name": "set", "source": source, "freeze": {"shares": [1, 0, 0]}, **sections}
 
 
 def test_clips_are_curated_into_a_benchmark_that_can_be_evaluated(

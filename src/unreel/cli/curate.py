@@ -100,6 +100,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
     values = {
         "name": f"audit-{benchmark.name}",
         "seed": seed,
+        "require_licence": False,  # nothing is published here
         "source": {"path": str(benchmark.absolute())},
         "audit": {"texts": texts},
     }

@@ -16,6 +16,7 @@ from unreel.media.render import WHOLE, Cut
 
 QUARANTINE: Final = "quarantine.jsonl"
 REJECTED: Final = "rejected"
+NO_LICENCE: Final = "no-licence"
 CONTRADICTION: Final = "contradiction"
 
 
@@ -68,6 +69,10 @@ class Piece:
         clip = self.clip
         return Subject(clip=clip.id, name=self.entry.name, location=clip.location, given=given)
 
+    def left_out(self, step: str, reason: str, detail: str) -> "LeftOut":
+        """The piece as one that `step` does not let in."""
+        return LeftOut(self.entry.name, step, reason, detail, self.clip.location)
+
     def remade(self, clip: Clip) -> "Piece":
         """The piece as a file of its own."""
         length_s = clip.facts.video.duration_s
@@ -82,6 +87,8 @@ class LeftOut:
     step: str
     reason: str
     detail: str
+    location: str = ""
+    """Where its file lies; "" where its source did not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +113,7 @@ def sift(
             case None:
                 kept.append(piece)
             case Failure():
-                out.append(LeftOut(piece.entry.name, step, own.reason.value, own.detail))
+                out.append(piece.left_out(step, own.reason.value, own.detail))
             case _:
                 result = keep(piece, own)
                 if isinstance(result, Piece):
@@ -129,8 +136,8 @@ def keep_once(pieces: Sequence[Piece], *, step: str) -> tuple[list[Piece], list[
             detail = (
                 f"real under one of these names and generated under another: {', '.join(names)}"
             )
-            out += [LeftOut(name, step, CONTRADICTION, detail) for name in names]
+            out += [piece.left_out(step, CONTRADICTION, detail) for piece in (first, *others)]
             continue
         kept.append(first)
-        out += [LeftOut(name, step, "duplicate", f"the bytes of {names[0]}") for name in names[1:]]
+        out += [piece.left_out(step, "duplicate", f"the bytes of {names[0]}") for piece in others]
     return kept, out

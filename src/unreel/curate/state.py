@@ -16,7 +16,11 @@ class RecipeHead(Section):
     """What stands at the top of a recipe, above its sections."""
 
     name: Text
+    """Of the benchmark."""
     seed: Seed = 0
+    """Of everything that is drawn: splits, traces, groups, the audit's relabelling."""
+    require_licence: bool = True
+    """Leave out clips for which neither their source nor the recipe names a licence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

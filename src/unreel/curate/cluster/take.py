@@ -41,7 +41,7 @@ def _if_drawn(piece: Piece, own: Grouped) -> Piece | LeftOut:
     if own.kept:
         return replace(piece, notes={**piece.notes, CLUSTER: own.group})
     detail = f"group {own.group} has more clips than the smallest one"
-    return LeftOut(piece.entry.name, CLUSTER, "not-drawn", detail)
+    return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
 def _groups(asked: Sequence[Subject], *, seed: int) -> list[Grouped]:

@@ -72,7 +72,7 @@ def _unless_worse(piece: Piece, best: Piece) -> Piece | LeftOut:
     if best is piece:
         return piece
     detail = f"shows the same as {best.entry.name}"
-    return LeftOut(piece.entry.name, DUPLICATES, "near-duplicate", detail)
+    return piece.left_out(DUPLICATES, "near-duplicate", detail)
 
 
 def _worth(piece: Piece) -> tuple[int, int, str]:

@@ -9,6 +9,8 @@ from statistics import median_low
 from typing import Any, Final
 
 from unreel.core.span import MICROSECONDS
+from unreel.curate.freeze.citation import missing_parts, write_bibtex
+from unreel.curate.freeze.section import CitationSection
 from unreel.curate.piece import LeftOut
 
 Rows = Sequence[Mapping[str, Any]]
@@ -24,6 +26,7 @@ class Card:
     name: str
     version: str
     about: str
+    citation: CitationSection | None
     rows: Rows
     """Rows of the manifest."""
     left_out: Sequence[LeftOut]
@@ -56,6 +59,8 @@ def write_card(card: Card) -> str:
         "## Licences",
         _table(("licence", "clips"), _by_count(licences)),
         "Each clip names its licence and its source in the manifest.",
+        "## Citation",
+        _citation(card),
         "## Can the label be told without looking?",
         card.audit,
         "## Left out",
@@ -75,6 +80,17 @@ def _header(card: Card) -> str:
         f"tags: [{', '.join(tags)}]",
     ]
     return "\n".join(["---", *lines, "---"])
+
+
+def _citation(card: Card) -> str:
+    entry = write_bibtex(card.name, card.version, card.citation)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
+    shown = f"{fence}bibtex\n{entry}\n{fence}"
+    missing = missing_parts(card.citation)
+    if not missing:
+        return shown
+    keys = ", ".join(f"`{key}`" for key in missing)
+    return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
 
 
 def _splits(rows: Rows) -> str:

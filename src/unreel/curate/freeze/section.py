@@ -5,22 +5,44 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 
 from unreel.core.errors import InvalidSettingError
-from unreel.recipes.section import Section, Text
+from unreel.core.judgement import Label
+from unreel.recipes.section import MOST_PARTS, Section, Text
 
 SPLITS: Final = ("train", "val", "test")
 Share = Annotated[int, Field(ge=0, le=1_000_000)]
+Year = Annotated[int, Field(ge=1900, le=9999)]
+
+
+class CitationSection(Section):
+    """`[freeze.citation]`: how the benchmark is to be cited; the card names what is not given."""
+
+    authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    """Each as "Family, Given", or the name of a group."""
+    year: Year | None = None
+    """In which it is published."""
+    url: Text = ""
+    """Where it is published."""
+    doi: Text = ""
+    """Its DOI, such as 10.5281/zenodo.1."""
+    bibtex: Text = ""
+    """A whole entry, in place of the one that is made from the other keys."""
 
 
 class FreezeSection(Section):
     """`[freeze]`: what is published."""
 
     version: Text = "0.1.0"
+    """Of the benchmark."""
     shares: tuple[Share, Share, Share] = (8, 1, 1)
-    """Parts of train, val and test."""
+    """Parts of train, val and test; a split with 0 is not made."""
+    labels: Annotated[tuple[Label, ...], Field(max_length=len(Label))] = tuple(Label)
+    """What every split must hold; a set of one label says so here."""
     first_frames: bool = False
     """Publish the first frame of each clip as a picture too."""
     about: Text = ""
     """A paragraph for the data card."""
+    citation: CitationSection | None = None
+    """How it is to be cited."""
 
     @model_validator(mode="after")
     def _something_is_shared(self) -> "FreezeSection":

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id
 from unreel.core.writing import PART
 from unreel.curate.freeze.card import Card, write_card
+from unreel.curate.freeze.labels import find_lack
 from unreel.curate.freeze.manifest import (
     METADATA,
     manifest_row,
@@ -46,8 +48,9 @@ NOT_AUDITED: Final = AuditSummary(
 def take(section: FreezeSection, work: Work, state: State) -> State:
     """The benchmark is written, unless its labels leak and nobody accepts that."""
     if not state.pieces:
-        setting, problem = "freeze", "no clip is left to freeze"
-        remedy = f"Look at {QUARANTINE} for the reasons"
+        told = ", ".join(f"{n} {reason}" for reason, n in state.reasons.items())
+        setting, problem = "freeze", f"no clip is left to freeze ({told or 'there was none'})"
+        remedy = f"Look at {QUARANTINE} in the working folder for what to do"
         raise InvalidSettingError(setting, problem, remedy)
     if state.leaks and not work.accept_leak:
         return state
@@ -62,6 +65,9 @@ def freeze(section: FreezeSection, work: Work, state: State) -> Frozen:
     bench, pieces = work.bench, state.pieces
     audit = state.audit or NOT_AUDITED
     splits = draw_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
+    tally = Counter((splits[piece.clip.id], piece.entry.label.value) for piece in pieces)
+    if (lack := find_lack(tally, section)) is not None:
+        raise lack
     target = bench.place / FROZEN
     media = _files(pieces, splits)
     _clear(target, keep=media)
@@ -76,6 +82,7 @@ def freeze(section: FreezeSection, work: Work, state: State) -> Frozen:
         name=work.recipe.name,
         version=section.version,
         about=section.about,
+        citation=section.citation,
         rows=[row for rows in by_split.values() for row in rows],
         left_out=state.left_out,
         audit=audit.text,

@@ -61,7 +61,7 @@ def _length(trim: Trim | TooShort | None) -> Length:
 def _trimmed(piece: Piece, length: Length) -> Piece | LeftOut:
     if length.too_short:
         detail = f"{float(piece.length_s):.2f} s; the shortest length left over is longer"
-        return LeftOut(piece.entry.name, LENGTHS, "too-short", detail)
+        return piece.left_out(LENGTHS, "too-short", detail)
     if length.length_s is None:
         return piece
     shorter = length.length_s < piece.length_s

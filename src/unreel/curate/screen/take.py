@@ -36,7 +36,7 @@ def take(section: ScreenSection, work: Work, state: State) -> State:
         by_itself = judge(_findings(piece), screens)
         lines.append(_line(piece, by_itself, choice))
         if isinstance(judgement, Removed):
-            out.append(LeftOut(piece.entry.name, "screen", judgement.screen, judgement.reason))
+            out.append(piece.left_out("screen", judgement.screen, judgement.reason))
         else:
             kept.append(piece)
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

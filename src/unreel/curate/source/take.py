@@ -13,7 +13,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.curate.piece import REJECTED, LeftOut, Piece, Sifted, keep_once
+from unreel.curate.piece import NO_LICENCE, REJECTED, LeftOut, Piece, Sifted, keep_once
 from unreel.curate.source.section import SourceSection
 from unreel.curate.source.sources import Listed, Surroundings, list_sources
 from unreel.curate.state import State, Work
@@ -29,6 +29,10 @@ class Ingested:
     facts: ClipFacts
 
 
+GIVE_LICENCE: Final = (
+    "nothing names its licence. Give source.licence or a column `licence`, or let such clips in "
+    "with require_licence = false at the top of the recipe"
+)
 INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(Ingested))
 
 
@@ -36,16 +40,22 @@ def take(sections: Sequence[SourceSection], work: Work, state: State) -> State:
     """The clips of all sources."""
     bench = work.bench
     around = Surroundings(root=work.root, access=bench.access, place=bench.place)
-    return state.after(ingest(list_sources(sections, around), bench))
+    listed = list_sources(sections, around)
+    return state.after(ingest(listed, bench, require_licence=work.recipe.require_licence))
 
 
-def ingest(listed: Iterable[Listed | Rejected], bench: Workbench) -> Sifted:
+def ingest(
+    listed: Iterable[Listed | Rejected], bench: Workbench, *, require_licence: bool
+) -> Sifted:
     """The clips of `listed` in the order of their names, each set of bytes once, and what is left out."""
     out: list[LeftOut] = []
     usable: list[Listed] = []
     for row in listed:
         if isinstance(row, Rejected):
             out.append(LeftOut(row.name, INGEST.name, REJECTED, row.why))
+        elif require_licence and not row.entry.licence:
+            name = row.entry.name
+            out.append(LeftOut(name, INGEST.name, NO_LICENCE, GIVE_LICENCE, row.location))
         else:
             usable.append(row)
     usable.sort(key=lambda row: row.entry.name)
@@ -59,7 +69,8 @@ def ingest(listed: Iterable[Listed | Rejected], bench: Workbench) -> Sifted:
     asked = bench.ask(INGEST, subjects, look_at_file)
     for row, found in zip(usable, asked, strict=True):
         if isinstance(found, Failure):
-            out.append(LeftOut(row.entry.name, INGEST.name, found.reason.value, found.detail))
+            name, reason = row.entry.name, found.reason.value
+            out.append(LeftOut(name, INGEST.name, reason, found.detail, row.location))
         else:
             pieces.append(_piece(row, found))
     kept, doubled = keep_once(pieces, step=INGEST.name)

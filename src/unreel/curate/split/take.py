@@ -20,7 +20,7 @@ def take(section: SplitSection, _work: Work, state: State) -> State:
                 kept.append(part)
                 continue
             detail = f"{float(part.length_s):.2f} s is less than {float(section.shortest_s):g} s"
-            out.append(LeftOut(part.entry.name, "split", "too-short", detail))
+            out.append(part.left_out("split", "too-short", detail))
     return state.after(Sifted(pieces=tuple(kept), left_out=tuple(out)))
 
 
