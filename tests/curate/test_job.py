@@ -16,6 +16,7 @@ from unreel.curate.job import curate
 PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}
 DRIVER = Path(__file__).parent / "driver.py"
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "curate.toml"
+COLUMNS = '{name="clip_id", location="file", creator="generator", source="source_repo"}'
 
 SECTIONS = {
     "split": {"shortest_s": "1/2"},
@@ -150,14 +151,25 @@ def test_a_step_that_the_recipe_does_not_take_is_refused(footage, curation) -> N
 def test_all_shared_clips_end_to_end_twice_on_both_engines_and_after_kills(
     shared, tmp_path, tree
 ) -> None:
-    clips = f'source.path="{shared / "clips" / "manifest.csv"}"'
+    changes = {
+        "source": f'{{path="{shared / "clips" / "manifest.csv"}", columns={COLUMNS}}}',
+        "require_licence": "false",
+        "freeze.shares": "[8, 1, 1]",
+        "freeze.labels": "[]",
+        "duplicates.near": "drop",
+        "inject.share": "0.1",
+        "normalise.width": "320",
+        "normalise.height": "180",
+        "normalise.rate": "24",
+    }
+    clips = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
     digests = {
-        out: drive(EXAMPLE, tmp_path / out, "--set", clips, "--engine", engine)
+        out: drive(EXAMPLE, tmp_path / out, *clips, "--engine", engine)
         for out, engine in (("one", "local"), ("two", "local"), ("three", "ray"))
     }
     for stop_at in ("committed:9", "written:30", "committed:30", "written:19"):
-        assert kill_at(EXAMPLE, tmp_path / "killed", "--set", clips, "--stop-at", stop_at)
-    digests["killed"] = drive(EXAMPLE, tmp_path / "killed", "--set", clips)
+        assert kill_at(EXAMPLE, tmp_path / "killed", *clips, "--stop-at", stop_at)
+    digests["killed"] = drive(EXAMPLE, tmp_path / "killed", *clips)
     assert len(set(digests.values())) == 1
     trees = [tree(tmp_path / out / "benchmark") for out in digests]
     assert all(one == trees[0] for one in trees)

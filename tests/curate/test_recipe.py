@@ -72,6 +72,15 @@ def test_flags_go_before_the_file(tmp_path) -> None:
     assert recipe.freeze.shares == (1, 0, 0)
 
 
+def test_a_flag_reaches_into_a_list_of_one_source(tmp_path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text('name = "x"\n[[source]]\npath = "clips"\n')
+    assert read_recipe(file, ["source.licence=CC0"]).source[0].licence == "CC0"
+    file.write_text('name = "x"\n[[source]]\npath = "clips"\n[[source]]\npath = "more"\n')
+    with pytest.raises(InvalidSettingError, match="Change it in the file"):
+        read_recipe(file, ["source.licence=CC0"])
+
+
 @pytest.mark.parametrize("change", ["width", "=3", "name.width=3"])
 def test_a_flag_that_names_no_key_is_refused(tmp_path, change) -> None:
     file = tmp_path / "recipe.toml"

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from unreel.cli.curate_start import check, init, settings
 from unreel.cli.output import echo, json_option, print_json, print_table, say, trusted_option
 from unreel.core.names import plain_name
 from unreel.core.registry import Lazy
@@ -21,6 +22,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.group()
 def curate() -> None:
     """Turn raw video into a frozen, audited benchmark, by one recipe."""
+
+
+for _command in (init, check, settings):
+    curate.add_command(_command)
 
 
 def job_options(command: F) -> F:

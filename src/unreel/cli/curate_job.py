@@ -1,7 +1,7 @@
 """A curation as `unreel curate` runs it: opened from what was typed, taken step by step, told."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,11 @@ from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
 from unreel.cli.stopping import goes_on
 from unreel.core.settings import read_settings
+from unreel.curate.checking import Checked, check
 from unreel.curate.job import Curation, curate, open_bench, plan_steps
+from unreel.curate.piece import NO_LICENCE
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
+from unreel.curate.source.take import GIVE_LICENCE
 from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
@@ -59,6 +62,13 @@ def audit_benchmark(
     return _work(Curation(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
 
 
+def check_file(recipe: Path, changes: Sequence[str]) -> Checked:
+    """What the recipe in that file would do."""
+    resolved = read_recipe(recipe, changes)
+    access = open_access(read_settings())
+    return check(resolved, root=recipe.absolute().parent, access=access)
+
+
 def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
     """Take the steps up to `until`, tell what came of them, and end the program."""
     curation = _open(**given)
@@ -102,6 +112,8 @@ def _report(curation: Curation, state: State) -> None:
     say(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
         say(f"  left out: {n} {reason}")
+    if any(left.reason == NO_LICENCE for left in state.left_out):
+        say(f"  {NO_LICENCE}: {GIVE_LICENCE}")
     say(f"{len(state.pieces)} clips")
     if state.audit is not None:
         say(*state.audit.text.split("\n"))

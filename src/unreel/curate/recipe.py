@@ -45,8 +45,8 @@ class CurateRecipe(RecipeHead):
     duplicates: DuplicatesSection | None = None
     split: SplitSection | None = None
     crop: CropSection | None = None
-    lengths: LengthsSection | None = None
     screen: ScreenSection | None = None
+    lengths: LengthsSection | None = None
     watermark: WatermarkSection | None = None
     inject: InjectSection | None = None
     normalise: NormaliseSection | None = None
@@ -84,7 +84,8 @@ def _apply(change: str, values: dict[str, Any]) -> None:
         raise InvalidSettingError(setting, problem, "Write SECTION.KEY=VALUE")
     place = values
     for section in sections:
-        place = place.setdefault(section, {})
+        below = place.setdefault(section, {})
+        place = below[0] if isinstance(below, list) and len(below) == 1 else below
         if not isinstance(place, dict):
             setting, problem = path, "is no section with keys"
             raise InvalidSettingError(setting, problem, "Change it in the file")

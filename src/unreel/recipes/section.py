@@ -1,5 +1,6 @@
 """What sections of recipes have in common: closed, unchangeable, and every field with an end to it."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final
 
@@ -9,7 +10,14 @@ LONGEST_TEXT: Final = 4096
 MOST_PARTS: Final = 256
 """Conditions, sources, columns: people write them down one by one."""
 _LONGEST_NUMBER: Final = 40
-_LARGEST: Final = 10**12
+LARGEST: Final = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a number of a recipe counts, for whoever reads about it."""
+
+    name: str
 
 
 class Section(BaseModel):
@@ -38,10 +46,10 @@ def _exact(value: object) -> Fraction:
 
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Count = Annotated[int, Field(ge=1, le=_LARGEST)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-MaxTokens = Annotated[int, Field(ge=1, le=10_000_000)]
+MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), Unit("tokens")]
 Connections = Annotated[int, Field(ge=1, le=1024)]
-Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False), Unit("seconds")]
 Exact = Annotated[Fraction, BeforeValidator(_exact)]
-Seconds = Annotated[Exact, Field(ge=0, le=_LARGEST)]
+Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), Unit("seconds")]

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from unreel.core.errors import InvalidSettingError, known_names
 from unreel.protocols.protocol import Mode
 from unreel.protocols.space import declare_space
-from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text
+from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text, Unit
 from unreel.reviewers.contract import Material, Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.families import Switch, family_of, switch_thinking
@@ -36,6 +36,7 @@ class ReviewerSection(Section):
     """The answers that the model `recorded` replays."""
     max_tokens: MaxTokens = 2048
     show: Literal["frames", "clip"] = "frames"
+    """Its frames, or the clip itself for a family that takes video."""
     family: Text | None = None
     """For a model whose name does not tell its family."""
     box_space: Text | None = None
@@ -44,8 +45,11 @@ class ReviewerSection(Section):
     """How its answers are read."""
     deadline_s: Deadline = 120.0
     max_connections: Connections = 16
+    """Questions that are with the server at once."""
     max_requests: Count | None = None
-    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9)] | None = None
+    """Most requests in all."""
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
+    """Most money in all; needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
 

@@ -8,4 +8,6 @@ class DescribeSection(ReviewerSection):
     """`[describe]`: a vision model tells the story of each real clip, from 8 frames."""
 
     max_tokens: MaxTokens = 1024
+    """Most tokens of a story."""
     deadline_s: Deadline = 180.0
+    """For one question, retries included."""

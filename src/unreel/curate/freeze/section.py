@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
-from unreel.recipes.section import MOST_PARTS, Section, Text
+from unreel.recipes.section import MOST_PARTS, Section, Text, Unit
 
 SPLITS: Final = ("train", "val", "test")
 Share = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -33,7 +33,7 @@ class FreezeSection(Section):
 
     version: Text = "0.1.0"
     """Of the benchmark."""
-    shares: tuple[Share, Share, Share] = (8, 1, 1)
+    shares: Annotated[tuple[Share, Share, Share], Unit("parts")] = (8, 1, 1)
     """Parts of train, val and test; a split with 0 is not made."""
     labels: Annotated[tuple[Label, ...], Field(max_length=len(Label))] = tuple(Label)
     """What every split must hold; a set of one label says so here."""

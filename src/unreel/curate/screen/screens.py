@@ -7,13 +7,14 @@ the group `unreel.screens`, each a class or function that takes the recipe's set
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import numpy as np
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import Lazy, Registry
 from unreel.media.scan import Scan
+from unreel.recipes.section import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,8 @@ def measure(scan: Scan, *, clip: str, extra: Mapping[str, Any] | None = None) ->
 class MotionScreen:
     """Takes out clips that stand still: what a codec does to a still picture stays below `least`."""
 
-    least: float = 5.0
+    least: Annotated[float, Unit("grey levels")] = 5.0
+    """By which the liveliest hundredth of the picture must change in half a second."""
     name: str = "motion"
 
     def judge(self, findings: Findings) -> Judgement:
@@ -105,9 +107,13 @@ class QualityScreen:
     """
 
     least_sharpness: float = 0.5
-    most_noise: float = 15.0
-    darkest: float = 8.0
-    lightest: float = 247.0
+    """Median over frames."""
+    most_noise: Annotated[float, Unit("grey levels")] = 15.0
+    """Median over frames."""
+    darkest: Annotated[float, Unit("grey levels")] = 8.0
+    """Mean of the clip, 0 to 255."""
+    lightest: Annotated[float, Unit("grey levels")] = 247.0
+    """Mean of the clip, 0 to 255."""
     name: str = "quality"
 
     def judge(self, findings: Findings) -> Judgement:
@@ -127,8 +133,10 @@ class QualityScreen:
 class LengthScreen:
     """Takes out clips that are too short to judge or too long to watch."""
 
-    shortest_s: float = 1.0
-    longest_s: float = 60.0
+    shortest_s: Annotated[float, Unit("seconds")] = 1.0
+    """What is shorter goes."""
+    longest_s: Annotated[float, Unit("seconds")] = 60.0
+    """What is longer goes."""
     name: str = "length"
 
     def judge(self, findings: Findings) -> Judgement:

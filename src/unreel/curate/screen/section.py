@@ -8,8 +8,9 @@ from unreel.recipes.section import MOST_PARTS, Section, Text
 
 
 class ScreenSection(Section):
-    """`[screen]`: what stays. `screens` names them, each with its settings."""
+    """`[screen]`: pieces that nobody could judge are taken out; people overrule."""
 
     screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
+    """By name, each with its settings below `[screen.screens.NAME]`."""
     decisions: Text | None = None
     """JSONL of people's decisions, lines of `queue.jsonl`; relative to the recipe's file."""

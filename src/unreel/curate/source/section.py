@@ -1,11 +1,13 @@
 """The settings of `[source]`."""
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from unreel.benchmarks.columns import KNOWN
 from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
-from unreel.recipes.section import MOST_PARTS, Count, Section, Text
+from unreel.recipes.section import MOST_PARTS, Count, Section, Text, Unit
 
 
 class SourceSection(Section):
@@ -23,11 +25,16 @@ class SourceSection(Section):
     columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     """The column of a field, for a table that has names of its own."""
     label: Label | None = None
+    """Of clips whose table or folder does not tell."""
     creator: Text = ""
+    """Who made the generated clips, where the source is silent."""
     licence: Text = ""
+    """Of clips whose source names none, such as "CC BY 4.0"."""
     source: Text = ""
+    """Where they were found, such as an address."""
     group: Text = ""
-    limit: Count | None = None
+    """Clips of one group show the same scene and share a split."""
+    limit: Annotated[Count, Unit("clips")] | None = None
     """The first clips only."""
 
     @model_validator(mode="after")

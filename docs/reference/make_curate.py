@@ -1,0 +1,56 @@
+"""Writes docs/reference/curate.md from the sections of a curation's recipe, and the example from the sample.
+
+    python docs/reference/make_curate.py
+
+A test compares both with what this writes.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from unreel.curate.start.recipe import write_recipe
+from unreel.curate.start.sample import HEAD as EXAMPLE_HEAD
+from unreel.curate.start.sample import VALUES
+from unreel.curate.telling import tell_recipe
+from unreel.recipes.telling import ToldKey, ToldSection
+
+PAGE: Final = Path(__file__).with_name("curate.md")
+EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "curate.toml"
+HEAD: Final = """# Settings of a curation
+
+Every key of a recipe of `unreel curate`, from the recipe's own sections; [the page on curating](../curate.md) tells what the steps do.
+`unreel curate settings [SECTION]` prints the same, `unreel curate init FOLDER` writes it as a recipe to start with, and
+`python docs/reference/make_curate.py` writes this page.
+"""
+
+
+def write_page() -> str:
+    """The whole page, one table for each section."""
+    return "\n\n".join([HEAD.strip(), *map(write_section, tell_recipe())]) + "\n"
+
+
+def write_example() -> str:
+    """The recipe of the sample."""
+    return write_recipe(VALUES, head=EXAMPLE_HEAD)
+
+
+def write_section(section: ToldSection) -> str:
+    """A section: what it is for, and its keys."""
+    heading = f"`[[{section.name}]]`" if section.many else f"`[{section.name}]`"
+    parts = [f"## {heading if section.name else 'Above all sections'}", section.about]
+    if not section.keys:
+        return "\n\n".join([*parts, "It has no settings."])
+    lines = ["| key | type | unit | default | meaning |", "|---|---|---|---|---|"]
+    return "\n\n".join([*parts, "\n".join([*lines, *map(write_row, section.keys)])])
+
+
+def write_row(key: ToldKey) -> str:
+    """One key as a row."""
+    default = "needed" if key.default is None else f"`{key.default}`" if key.default else "none"
+    cells = (f"`{key.key}`", key.kind, key.unit, default, key.meaning)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write_page(), encoding="utf-8")
+    EXAMPLE.write_text(write_example(), encoding="utf-8")

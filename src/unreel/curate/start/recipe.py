@@ -1,0 +1,75 @@
+"""A recipe as people start from it: what was chosen, and every other key behind a `#` with its default."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from unreel.curate.telling import tell_recipe
+from unreel.recipes.telling import ToldKey, ToldSection, write_toml
+
+_EXAMPLES: Final = {
+    "source.layout": '"files"',
+    "source.label": '"real"',
+    "source.licence": '"CC BY 4.0"',
+    "source.limit": "100",
+    "screen.decisions": '"decisions.jsonl"',
+    "inject.categories": '["sudden-blurring", "object-splitting"]',
+    "describe.model": '"openai/gpt-5"',
+    "freeze.citation.authors": '["Family, Given"]',
+    "freeze.citation.year": "2026",
+    "freeze.citation.url": '"https://example.org/dataset"',
+}
+"""What is shown of keys whose default says nothing."""
+_UNTOLD: Final = frozenset({"screen.screens"})
+"""Its sections are shown in its place."""
+_PLAIN: Final = frozenset(
+    {"text", "true or false", "table", "list: text", "number", "whole number"}
+)
+_WIDTH: Final = 44
+
+
+def write_recipe(values: Mapping[str, Any], *, head: str) -> str:
+    """`values` as TOML below the comment `head`; a section that is not taken is a comment."""
+    blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
+    for section in tell_recipe():
+        held = _held(section.name, values)
+        several = held if isinstance(held, list) else [held]
+        told = replace(section, many=len(several) > 1)
+        blocks += [list(_lines(told, one, is_first=not n)) for n, one in enumerate(several)]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _held(name: str, values: Mapping[str, Any]) -> Any:
+    """What `values` hold under a dotted name; None where the section is not taken."""
+    found: Any = values
+    for part in filter(None, name.split(".")):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _lines(
+    section: ToldSection, held: Mapping[str, Any] | None, *, is_first: bool
+) -> Iterator[str]:
+    if section.name:
+        heading = f"[[{section.name}]]" if section.many else f"[{section.name}]"
+        yield _line(heading, section.about if is_first else "", taken=held is not None)
+    given = held or {}
+    for key in section.keys:
+        place = f"{section.name}.{key.key}".lstrip(".")
+        if key.key in given and place not in _UNTOLD:
+            yield _line(f"{key.key} = {write_toml(given[key.key])}", _tell(key), taken=True)
+        elif is_first and (shown := _EXAMPLES.get(place) or key.default) and place not in _UNTOLD:
+            yield _line(f"{key.key} = {shown}", _tell(key), taken=False)
+
+
+def _line(text: str, comment: str, *, taken: bool) -> str:
+    line = text if taken else f"# {text}"
+    return f"{line + '  ':{_WIDTH}}# {comment}" if comment else line
+
+
+def _tell(key: ToldKey) -> str:
+    """What the value itself does not show."""
+    kind = "" if key.kind in _PLAIN else key.kind
+    unit = f"({key.unit})" if key.unit else ""
+    told = " ".join(filter(None, (kind, unit)))
+    return f"{told}: {key.meaning}" if told else key.meaning

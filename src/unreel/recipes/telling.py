@@ -1,0 +1,178 @@
+"""What may be written in a recipe, told from its sections: kind, unit, default and meaning of every key."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from textwrap import dedent
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from unreel.recipes.section import LARGEST, Section, Unit
+
+_KINDS: Final = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    Decimal: "number",
+    Fraction: "number or fraction",
+    str: "text",
+}
+_BOUNDS: Final = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldKey:
+    """One key of a section."""
+
+    key: str
+    kind: str
+    unit: str
+    """ "" where it has none."""
+    default: str | None
+    """In TOML's spelling; "" where nothing is set, None where the key must be given."""
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldSection:
+    """One section with all its keys."""
+
+    name: str
+    """With dots, as in its heading; "" for what stands above all sections."""
+    about: str
+    keys: tuple[ToldKey, ...]
+    many: bool = False
+    """Whether it may stand several times, as `[[name]]`."""
+
+
+def tell_sections(shape: type[Section], name: str = "") -> Iterator[ToldSection]:
+    """The section `shape` itself, then those inside it, in the order in which it has them."""
+    notes = read_notes(shape)
+    inner = {key: own for key, field in shape.model_fields.items() if (own := _section_of(field))}
+    keys = tuple(
+        tell_key(key, _whole(field), default=_default(field), meaning=notes.get(key, ""))
+        for key, field in shape.model_fields.items()
+        if key not in inner
+    )
+    yield ToldSection(name=name, about=_about(shape), keys=keys)
+    for key, own in inner.items():
+        below = f"{name}.{key}" if name else key
+        first, *others = tell_sections(own, below)
+        yield replace(first, many=get_origin(shape.model_fields[key].annotation) is tuple)
+        yield from others
+
+
+def tell_key(key: str, annotation: Any, *, default: str | None, meaning: str) -> ToldKey:
+    """One key, by the type that it is declared with."""
+    return ToldKey(
+        key=key,
+        kind=_kind(annotation),
+        unit=next(iter(_units(annotation)), ""),
+        default=default,
+        meaning=" ".join(meaning.split()),
+    )
+
+
+def write_toml(value: object) -> str:
+    """`value` as the right side of a line of TOML."""
+    match value:
+        case Mapping():
+            inside = ", ".join(f"{key} = {write_toml(own)}" for key, own in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        case Sequence() if not isinstance(value, str):
+            return f"[{', '.join(map(write_toml, value))}]"
+        case Fraction() if value.denominator > 1:
+            return json.dumps(str(value))
+        case bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return "" if value is None else str(value)
+
+
+def read_notes(owner: type) -> dict[str, str]:
+    """The docstrings that stand below the fields of a class and of those that it is made from."""
+    notes: dict[str, str] = {}
+    for each in reversed(owner.__mro__):
+        if each.__module__.partition(".")[0] == "unreel":
+            (tree,) = ast.parse(dedent(inspect.getsource(each))).body
+            body = tree.body if isinstance(tree, ast.ClassDef) else []
+            notes |= {
+                field.target.id: inspect.cleandoc(note.value.value)
+                for field, note in pairwise(body)
+                if isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(note, ast.Expr)
+                and isinstance(note.value, ast.Constant)
+                and isinstance(note.value.value, str)
+            }
+    return notes
+
+
+def _about(shape: type[Section]) -> str:
+    """The first paragraph of its docstring, without the heading that it begins with."""
+    first = " ".join((inspect.getdoc(shape) or "").partition("\n\n")[0].split())
+    told = first.partition(": ")[2] if first.startswith("`[") else first
+    return told[:1].upper() + told[1:]
+
+
+def _whole(field: FieldInfo) -> Any:
+    """What the field is declared as; pydantic keeps its bounds apart."""
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _default(field: FieldInfo) -> str | None:
+    return None if field.is_required() else write_toml(field.get_default(call_default_factory=True))
+
+
+def _section_of(field: FieldInfo) -> type[Section] | None:
+    found = (part for part in _parts(field.annotation) if isinstance(part, type))
+    return next((part for part in found if issubclass(part, Section)), None)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts(part)
+
+
+def _units(annotation: Any) -> Iterator[str]:
+    return (part.name for part in _parts(annotation) if isinstance(part, Unit))
+
+
+def _kind(annotation: Any) -> str:
+    """What a value may be, in words."""
+    given = get_args(annotation)
+    match get_origin(annotation):
+        case None if annotation in _KINDS:
+            words = [_KINDS[annotation]]
+        case None:
+            words = list(map(write_toml, annotation))
+        case origin if origin is Annotated:
+            words = [" ".join(filter(None, (_kind(given[0]), _bounds(given[1:]))))]
+        case origin if origin is Literal:
+            words = list(map(write_toml, given))
+        case origin if origin is dict:
+            words = ["table"]
+        case origin if origin is tuple:
+            count = "" if given[-1] is Ellipsis else f" of {len(given)}"
+            words = [f"list{count}: {_kind(given[0])}"]
+        case _:
+            words = [_kind(part) for part in given if part is not type(None)]
+    return " or ".join(words)
+
+
+def _bounds(metadata: Sequence[Any]) -> str:
+    parts = [each for one in metadata for each in getattr(one, "metadata", None) or (one,)]
+    limits = {name: limit for name in _BOUNDS for each in parts if (limit := _limit(each, name))}
+    return ", ".join(f"{_BOUNDS[name]} {limit}" for name, limit in limits.items())
+
+
+def _limit(bound: object, name: str) -> str:
+    limit = getattr(bound, name, None)
+    return "" if limit is None or abs(limit) >= LARGEST else str(limit)
