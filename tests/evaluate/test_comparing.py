@@ -247,7 +247,7 @@ def test_clips_with_and_without_watermark_are_matched_by_name(rng: Rng) -> None:
         _side("one", "reality", removed, watermark="removed"),
     ]
     (found,) = compare_sides(sides)
-    assert (found.first, found.second) == ("one · kept", "one · removed")
+    assert (found.first, found.second) == ("one · watermark kept", "one · watermark removed")
     assert (found.n_common, found.n_sources) == (120, 40)
 
 

@@ -92,7 +92,7 @@ def test_columns_of_contenders_with_one_name_stay_apart() -> None:
 
 def test_every_table_of_a_panel_has_files_of_its_own() -> None:
     panel = Panel(
-        id="board-0-x", heading="X", lead="", tables=(TABLE, TABLE), extras=(("more", TABLE),)
+        id="board-0-x", heading="X", lead="", tables=(TABLE, TABLE), extras=(("more", (TABLE,)),)
     )
     named = name_tables(panel)
     assert [table.file for table in named.all_tables] == [

@@ -216,7 +216,7 @@ def test_charts_are_valid_vega_lite(trace_run: Any, floor_run: Any, tmp_path: Pa
     altair = pytest.importorskip("altair", reason="Altair checks the charts against their schema")
     page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page
     charts = data_block(page, "report-charts")
-    assert len(charts) == 8
+    assert len(charts) == 6  # no creator and no category has enough clips for one
     for spec in charts.values():
         altair.Chart.from_dict(spec)
     vendored = Path(write_report.__code__.co_filename).parent / "boards/static/vendor"

@@ -109,6 +109,30 @@ def test_filters_narrow_the_list_and_the_address_leads_back(watched: Any, page: 
     watched.wait("document.querySelectorAll('.clip-name').length === 4")
 
 
+def test_the_list_has_a_headed_column_for_each_reviewer_and_sorts_by_it(
+    watched: Any, page: Path
+) -> None:
+    sheet = watched.open(page)
+    heads = sheet.locator("#list thead th")
+    assert heads.all_inner_texts() == ["Clip", "Made by", "recorded:seer", "always-real"]
+    signs = sheet.locator(".clip-row:has-text('sora-1') td").all_inner_texts()
+    assert [sign.split()[0] for sign in signs] == ["sora-1", "Sora", "!", "✗"]
+    names = sheet.locator(".clip-name")
+    heads.nth(2).locator("button").click()
+    assert names.all_text_contents() == ["film", "veo-2", "sora-1", "veo-1"]  # wrong, failed, right
+    assert heads.nth(2).get_attribute("aria-sort") == "ascending"
+    heads.nth(0).locator("button").click()
+    heads.nth(0).locator("button").click()
+    assert names.all_text_contents() == ["veo-2", "veo-1", "sora-1", "film"]
+    assert heads.nth(0).get_attribute("aria-sort") == "descending"
+    assert heads.nth(2).get_attribute("aria-sort") is None
+    sheet.locator(".list").evaluate(
+        "frame => { frame.style.maxHeight = '14rem'; frame.scrollTop = 99; }"
+    )
+    frame, head = (sheet.locator(s).bounding_box() for s in (".list", "#list thead th >> nth=0"))
+    assert abs(frame["y"] - head["y"]) < 3  # it stays where it is
+
+
 def test_the_browser_of_clips_tells_the_player_what_its_spec_says(watched: Any, page: Path) -> None:
     sheet = watched.open(page)
     sheet.evaluate(
@@ -192,6 +216,12 @@ def test_a_narrow_page_scrolls_down_only(narrow: Any, page: Path) -> None:
     sheet.keyboard.press("j")
     sheet.locator("#clip .player").wait_for()
     assert sheet.evaluate("document.documentElement.scrollWidth") == 360
+    for details in sheet.locator("main details").all():
+        details.evaluate("element => { element.open = true; }")
+    assert sheet.locator("main table:not(.cards)").count() == 0
+    for region in sheet.locator(".scroll, .list").all():
+        assert region.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert narrow.violations() == []
 
 
 def test_markup_from_strangers_is_shown_and_never_run(watched: Any, attacked: Path) -> None:

@@ -32,6 +32,15 @@ class Condition:
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
 
+    def words(self, parts: Sequence[str]) -> list[str]:
+        """Those fields for people, one that is absent in `written` left out: `uniform-8`, `audio on`."""
+        told = self.written()
+        return [
+            str(told[part]) if part == "sampling" else f"{part.replace('_', ' ')} {told[part]}"
+            for part in parts
+            if part in told
+        ]
+
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.written().items())
 

@@ -123,15 +123,15 @@ def compare_sides(sides: Sequence[Side], *, metrics: Sequence[str] = ()) -> Comp
 def tell_apart(sides: Sequence[tuple[str, Condition]]) -> list[str]:
     """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
     telling = differing([condition for _, condition in sides])
-    names = [
-        " · ".join([reviewer, *(str(told[part]) for part in telling if part in told)])
-        for reviewer, condition in sides
-        for told in (condition.written(),)
-    ]
-    return [
-        f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
-        for i, name in enumerate(names)
-    ]
+    names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
+    taken = {name for name in names if names.count(name) == 1}
+    told = []
+    for name in names:
+        numbered = (f"{name} ({number})" for number in itertools.count(1))
+        alone = names.count(name) == 1
+        told.append(name if alone else next(each for each in numbered if each not in taken))
+        taken.add(told[-1])
+    return told
 
 
 def _corrected(comparison: Comparison, corrected: Iterator[float]) -> Comparison:

@@ -1,6 +1,7 @@
 """`unreel report`: one folder that opens from disk and from any web server."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -12,18 +13,23 @@ from unreel.evaluate.job import Run
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
-from unreel.report.boards.board import Board, Panel, set_up_board
+from unreel.report.boards.board import REVIEWERS, Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
+from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import name_tables, table_csv, table_latex
 from unreel.report.boards.more import more
+from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
 from unreel.report.entrants import Entrant, read_run, shared_boards
+from unreel.report.mistakes.page import reviewer_files
 
 PAGE: Final = "index.html"
+_OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
+"""Names of files that an earlier report may have left."""
 STYLES: Final = (player.STYLE, "unreel.report:report.css")
 SCRIPTS: Final = (
     "unreel.report.boards:vendor/vega.min.js",
@@ -32,6 +38,7 @@ SCRIPTS: Final = (
     "unreel.report.boards:charts.js",
     player.SCRIPT,
     "unreel.report.clips:clips.js",
+    "unreel.report:layout.js",
 )
 
 
@@ -65,12 +72,22 @@ def write_report(
         setting, problem = "runs", "there is none to report on"
         raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
     entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
-    boards = [_fill(board) for board in _boards(entrants)]
-    names = _names(boards, len(entrants))
+    boards = [_fill(board) for board in name_boards(list(_boards(entrants)))]
+    names = name_contenders(boards)
     folder = Folder(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
-    browser = build_browser(entrants, names, media_folder)
-    _write_tables(boards, folder)
+    browser = build_browser(entrants, [names[i] for i in range(len(entrants))], media_folder)
+    files: dict[str, str] = {}
+    for board in boards:
+        for table in (table for panel in board.panels for table in panel.all_tables):
+            files |= {
+                f"{table.file}.csv": table_csv(table),
+                f"{table.file}.tex": table_latex(table),
+            }
+        for contender in board.contenders:
+            name = names[contender.place]
+            files |= reviewer_files(board, contender, name=name, ids=browser.ids)
+    _replace_files(folder, files)
     page = folder.write(PAGE, _document(boards, browser).encode())
     return Written(
         page=page,
@@ -84,10 +101,14 @@ def write_report(
     )
 
 
-def _write_tables(boards: Sequence[Board], folder: Folder) -> None:
-    for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
-        folder.write(f"{table.file}.csv", table_csv(table).encode())
-        folder.write(f"{table.file}.tex", table_latex(table).encode())
+def _replace_files(folder: Folder, files: Mapping[str, str]) -> None:
+    """Write `files`, and take away those of an earlier report that this one does not have."""
+    for within in (REVIEWERS, TABLES):
+        for name in folder.files(within):
+            if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
+                folder.remove(f"{within}/{name}")
+    for name, text in files.items():
+        folder.write(name, text.encode())
 
 
 def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
@@ -118,14 +139,6 @@ def _panels(board: Board) -> Iterator[Panel | None]:
     yield more(board)
     yield coverage(board)
     yield costs(board)
-
-
-def _names(boards: Sequence[Board], n_entrants: int) -> list[str]:
-    names = [""] * n_entrants
-    for board in boards:
-        for contender in board.contenders:
-            names[contender.place] = contender.name
-    return names
 
 
 def _access(runs: Sequence[Run]) -> Access:

@@ -19,6 +19,8 @@ from unreel.report.boards.tables import Table
 from unreel.report.entrants import Entrant
 
 SPOKEN: Final = 4
+REVIEWERS: Final = "reviewers"
+"""Folder of the pages of single reviewers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +34,13 @@ class Panel:
     tables: tuple[Table, ...] = ()
     is_open: bool = False
     """Whether tables are shown without being asked for."""
-    extras: tuple[tuple[str, Table], ...] = ()
-    """More tables, each behind its own heading."""
+    extras: tuple[tuple[str, tuple[Table, ...]], ...] = ()
+    """More tables behind headings."""
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
         """Its tables, those behind headings last."""
-        return (*self.tables, *(table for _, table in self.extras))
+        return (*self.tables, *(table for _, tables in self.extras for table in tables))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,11 @@ class Contender:
     """What it lacks for a place among the others, in words; "" when it lacks nothing."""
 
     @property
+    def page(self) -> str:
+        """Its own page, beside that of all boards."""
+        return f"{REVIEWERS}/{self.place}.html"
+
+    @property
     def kind(self) -> str:
         """`reviewer` or `floor`."""
         return "floor" if self.entrant.is_floor else "reviewer"
@@ -66,7 +73,11 @@ class Board:
     id: str
     protocol: str
     title: str
+    """Of the instrument."""
     benchmark: str
+    """What was asked about, without its folders."""
+    extent: str
+    """Which part of it, in words; "" for all."""
     instrument: str
     shared_condition: str
     """The parts of the condition that all have in common."""
@@ -74,6 +85,14 @@ class Board:
     """The metric that orders them."""
     contenders: tuple[Contender, ...]
     panels: tuple[Panel, ...] = field(default=())
+    told: tuple[str, ...] = ()
+    """What sets it apart from the other boards of a report; empty where it is alone."""
+
+    @property
+    def name(self) -> str:
+        """What it is called: the instrument, the benchmark, its part, and what else sets it apart."""
+        parts = dict.fromkeys((self.benchmark, self.extent, *self.told))
+        return f"{self.title}: {', '.join(part for part in parts if part not in ('', self.title))}"
 
     @property
     def asked(self) -> Protocol[Any, Any]:
@@ -127,12 +146,12 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
         for place, name, entrant in zip(places, names, entrants, strict=True)
     ]
     first = entrants[0]
-    where = _short_path(first.benchmark)
     return Board(
         id=f"board-{number}",
         protocol=first.protocol,
         title=first.instrument.title,
-        benchmark=f"{where}, {first.extent}" if first.extent else where,
+        benchmark=short_path(first.benchmark),
+        extent=first.extent,
         instrument=str(first.instrument.instrument),
         shared_condition=_shared([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
@@ -159,7 +178,7 @@ def _height(ranks_by: str, contender: Contender) -> tuple[bool, float]:
     return False, -measured.value
 
 
-def _short_path(path: str) -> str:
+def short_path(path: str, *, more: int = 0) -> str:
     """The last parts of a path: enough to know it, without telling about the machine."""
     parts = PurePath(path).parts
-    return "/".join(parts[-2:]) if PurePath(path).suffix else parts[-1]
+    return "/".join(parts[-(2 if PurePath(path).suffix else 1) - more :])

@@ -1,8 +1,8 @@
 """Tables of a report as files beside it: CSV with every number apart, LaTeX as the page shows them."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Final
 
 from unreel.core.estimate import Estimate
@@ -18,10 +18,12 @@ _DIGITS: Final = 6
 def name_tables(panel: Panel) -> Panel:
     """The panel, with the name of its files in each of its tables."""
     names = _distinct([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
-    named = [replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True)]
-    tables, behind = named[: len(panel.tables)], named[len(panel.tables) :]
-    headings = [heading for heading, _ in panel.extras]
-    return replace(panel, tables=tuple(tables), extras=tuple(zip(headings, behind, strict=True)))
+    named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
+    tables = tuple(itertools.islice(named, len(panel.tables)))
+    extras = [
+        (heading, tuple(itertools.islice(named, len(behind)))) for heading, behind in panel.extras
+    ]
+    return replace(panel, tables=tables, extras=tuple(extras))
 
 
 def table_csv(table: Table) -> str:
@@ -101,6 +103,6 @@ def _distinct(names: Sequence[str], form: str) -> list[str]:
     """The names, numbered from 2 where one was there before; contenders may be called anything."""
     told: list[str] = []
     for name in names:
-        numbered = (name + form.format(number) for number in count(2))
+        numbered = (name + form.format(number) for number in itertools.count(2))
         told.append(name if name not in told else next(n for n in numbered if n not in told))
     return told

@@ -1,6 +1,7 @@
 """The same figures for parts of a benchmark: each creator, each kind of trace."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,6 +12,8 @@ from unreel.report.boards.charts import Chart, Point, grouped
 from unreel.report.boards.figures import Breakdown, by_category, by_creator, by_part
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 
+FEW: Final = 10
+"""A group with less than this behind its figures is folded away."""
 _FILTERS: Final = ("creator", "category")
 
 
@@ -54,7 +57,43 @@ def named_parts(board: Board) -> Iterator[Panel]:
 def _panel(
     board: Board, breakdowns: Sequence[Breakdown], *, id_: str, heading: str, lead: str
 ) -> Panel:
-    first = breakdowns[0]
+    many, few = _by_size(breakdowns)
+    if not many[0].cells:
+        lead = f"{lead} No group has an n of {FEW} or more."
+    return Panel(
+        id=id_,
+        heading=heading,
+        lead=lead,
+        charts=(_chart(board, many[0], id_=id_, heading=heading),) if many[0].cells else (),
+        tables=tuple(_table(board, breakdown) for breakdown in many if breakdown.cells),
+        extras=_folded(board, few),
+    )
+
+
+def _by_size(breakdowns: Sequence[Breakdown]) -> tuple[list[Breakdown], list[Breakdown]]:
+    """The breakdowns of the groups with enough behind them, and of the others."""
+    large = {
+        group
+        for breakdown in breakdowns
+        for group, cells in breakdown.cells.items()
+        if any(isinstance(found, Estimate) and found.n >= FEW for found in cells.values())
+    }
+
+    def keep(*, is_large: bool) -> list[Breakdown]:
+        return [
+            replace(b, cells={g: c for g, c in b.cells.items() if (g in large) == is_large})
+            for b in breakdowns
+        ]
+
+    return keep(is_large=True), keep(is_large=False)
+
+
+def _folded(board: Board, few: Sequence[Breakdown]) -> tuple[tuple[str, tuple[Table, ...]], ...]:
+    tables = tuple(_table(board, breakdown) for breakdown in few if breakdown.cells)
+    return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
+
+
+def _chart(board: Board, first: Breakdown, *, id_: str, heading: str) -> Chart:
     shown = {board.contenders.index(contender): contender for contender in board.shown}
     points = [
         Point(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
@@ -64,18 +103,11 @@ def _panel(
     ]
     figure = first.figure
     title = f"{figure.title}, {figure.unit}" if figure.unit else f"{figure.title}, {figure.meaning}"
-    chart = Chart(
+    return Chart(
         id=id_,
         title=f"{figure.title} {heading.lower()}",
         alt=_extremes(board, first),
         spec=grouped(points, board.palette, title=title, domain=figure.range, places=figure.places),
-    )
-    return Panel(
-        id=id_,
-        heading=heading,
-        lead=lead,
-        charts=(chart,),
-        tables=tuple(_table(board, breakdown) for breakdown in breakdowns),
     )
 
 
@@ -108,7 +140,7 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
 
 def _filter(title: str, group: str) -> str:
     """The fragment that shows the clips of a group, where they can be filtered by it."""
-    return urlencode({title: group}) if title in _FILTERS else ""
+    return f"#{urlencode({title: group})}" if title in _FILTERS else ""
 
 
 def _extremes(board: Board, breakdown: Breakdown) -> str:

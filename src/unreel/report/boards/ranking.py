@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.figures import Figure
@@ -109,9 +108,9 @@ def gradient(board: Board) -> Panel | None:
 
 
 def name_cell(contender: Contender) -> Cell:
-    """A contender's name, marked where it is a floor, with a way to its clips."""
+    """A contender's name, marked where it is a floor, with a way to its own page."""
     badge = "floor" if contender.kind == "floor" else ""
-    return Cell(text=contender.name, badge=badge, link=urlencode({"reviewer": contender.place}))
+    return Cell(text=contender.name, badge=badge, link=contender.page)
 
 
 def line_of(contender: Contender, cells: Iterable[Cell]) -> Line:
@@ -158,14 +157,14 @@ def _leader_table(board: Board) -> Table:
         cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
         lines.append(Line(cells=tuple(cells), kind=contender.kind))
     return Table(
-        caption=f"{board.title}: {board.benchmark}",
+        caption=board.name,
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),
     )
 
 
-def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
+def _printed_tables(board: Board) -> tuple[tuple[str, tuple[Table, ...]], ...]:
     """The published rows, marked as such."""
     printed = printed_board(board.protocol)
     if printed is None:
@@ -185,7 +184,7 @@ def _printed_tables(board: Board) -> tuple[tuple[str, Table], ...]:
         "this is that paper's benchmark; an empty cell is not printed there"
     )
     table = Table(caption=caption, columns=tuple(columns), lines=tuple(lines))
-    return ((f"Published rows ({len(lines)})", table),)
+    return ((f"Published rows ({len(lines)})", (table,)),)
 
 
 def _by_rank(printed: Printed, figure: Figure) -> list[PrintedRow]:

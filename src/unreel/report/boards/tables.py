@@ -38,7 +38,7 @@ class Cell:
     """Mark of the footnote that says why there is no number."""
     badge: str = ""
     link: str = ""
-    """Fragment of this page that shows more."""
+    """Where there is more, seen from the page of all boards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

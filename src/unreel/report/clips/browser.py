@@ -49,6 +49,8 @@ class Browser:
     """Details of `CHUNK` clips each: JSON, gzip, base64."""
     n_clips: int
     n_answers: int
+    ids: Mapping[tuple[str, str], str]
+    """What the page calls a clip or pair, by its benchmark and its key."""
 
 
 def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: MediaFolder) -> Browser:
@@ -86,6 +88,7 @@ def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: Medi
         chunks=tuple(_pack(chunk) for chunk in _chunked(details)),
         n_clips=len(lines),
         n_answers=sum(len(sheet.answers) for sheet in sheets.values()),
+        ids=dict(zip(sheets, ids, strict=True)),
     )
 
 

@@ -1,11 +1,18 @@
-// Draws each chart when it comes near the screen, in the colours that the page has now.
+// Draws each chart when it comes near the screen, and all that are left when the page is printed. Colours are the
+// style sheet's variables, so that a chart follows the light of the page and is printed for white paper.
 // Expressions are interpreted, not compiled, so that the page's policy can forbid eval.
 "use strict";
 
 const unreelCharts = (() => {
   const NARROW = 520;
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const PAPER = 660;
+  const PAINTED = /(fill|stroke)="var\((--[\w-]+)\)"/g;
   const drawn = new Map();
+  let printing = false;
+
+  function variable(name) {
+    return "var(" + name + ")";
+  }
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -13,7 +20,7 @@ const unreelCharts = (() => {
 
   // Colours stand as "$--name"; a model may be called the same, so data is left as it is.
   function paint(value) {
-    if (typeof value === "string") return value.startsWith("$--") ? colour(value.slice(1)) : value;
+    if (typeof value === "string") return value.startsWith("$--") ? variable(value.slice(1)) : value;
     if (Array.isArray(value)) return value.map(paint);
     if (value === null || typeof value !== "object") return value;
     const painted = {};
@@ -25,16 +32,16 @@ const unreelCharts = (() => {
 
   function look(width) {
     const narrow = width < NARROW;
-    const text = { labelColor: colour("--ink"), titleColor: colour("--muted") };
+    const text = { labelColor: variable("--ink"), titleColor: variable("--muted") };
     return {
       background: null,
       font: getComputedStyle(document.body).fontFamily,
       view: { stroke: null },
       axis: {
         ...text,
-        gridColor: colour("--line"),
-        domainColor: colour("--line"),
-        tickColor: colour("--line"),
+        gridColor: variable("--line"),
+        domainColor: variable("--line"),
+        tickColor: variable("--line"),
         labelFontSize: narrow ? 11 : 12.5,
         titleFontSize: narrow ? 11 : 12,
         titleFontWeight: "normal",
@@ -78,7 +85,7 @@ const unreelCharts = (() => {
   async function draw(element, spec) {
     const before = drawn.get(element);
     if (before) before.finalize();
-    const width = element.clientWidth;
+    const width = printing ? PAPER : element.clientWidth;
     const quiet = vega.logger(vega.Error);
     const full = { ...paint(spec), width, config: look(width) };
     const compiled = vegaLite.compile(full, { logger: quiet }).spec;
@@ -104,8 +111,9 @@ const unreelCharts = (() => {
   // On a page of any colour the picture stands on the colour that it was drawn for.
   async function save(element, spec) {
     if (!drawn.has(element)) await draw(element, spec);
-    const view = drawn.get(element).background(colour("--card"));
-    const picture = new Blob([await view.toSVG()], { type: "image/svg+xml" });
+    const view = drawn.get(element).background(variable("--card"));
+    const text = (await view.toSVG()).replace(PAINTED, (_, part, name) => `${part}="${colour(name)}"`);
+    const picture = new Blob([text], { type: "image/svg+xml" });
     view.background(null);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(picture);
@@ -125,11 +133,13 @@ const unreelCharts = (() => {
       },
       { rootMargin: "600px" },
     );
-    const redraw = () => {
-      for (const element of drawn.keys()) draw(element, specs[element.dataset.chart]);
+    const turn = (toPaper) => {
+      printing = toPaper;
+      const all = document.querySelectorAll("[data-chart]");
+      for (const element of toPaper ? all : drawn.keys()) draw(element, specs[element.dataset.chart]);
     };
     const resized = new ResizeObserver((entries) => {
-      for (const { target } of entries) {
+      for (const { target } of printing ? [] : entries) {
         const stale = drawn.has(target) && Number(target.dataset.width) !== target.clientWidth;
         if (stale && target.dataset.drawn) draw(target, specs[target.dataset.chart]);
       }
@@ -143,7 +153,8 @@ const unreelCharts = (() => {
       button.addEventListener("click", () => save(element, specs[button.dataset.save]));
       button.hidden = false;
     }
-    dark.addEventListener("change", redraw);
+    window.addEventListener("beforeprint", () => turn(true));
+    window.addEventListener("afterprint", () => turn(false));
   }
 
   return { start };

@@ -1,23 +1,31 @@
-// The browser of clips: a list with filters, and one clip with its truth and its answers.
+// The browser of clips: a table with filters, and one clip with its truth and its answers.
 // The index is read at once, details when a clip is opened. All texts are set as text.
 "use strict";
 
 (() => {
   const PAGE = 60;
+  const MOST_PRINTED = 1000;
   const STATUS = ["right", "wrong", "unreadable", "failed"];
   const SIGNS = ["✓", "✗", "?", "!"];
+  const WORST_FIRST = [3, 0, 2, 1];
+  const UNASKED = 4;
   const index = JSON.parse(document.getElementById("report-index").textContent);
   const clips = index.clips.map(([id, name, creator, kinds, answers], place) => ({
     id, name, creator, kinds, answers, place,
   }));
   const byId = new Map(clips.map((clip) => [clip.id, clip]));
   const form = document.getElementById("filters");
-  const list = document.getElementById("list");
+  const list = document.querySelector("#list tbody");
+  const heads = document.querySelector("#list thead tr");
+  const left = document.getElementById("left");
   const more = document.getElementById("more");
   const found = document.getElementById("found");
   const title = document.getElementById("clip-title");
   const body = document.getElementById("clip-body");
   const details = new Map();
+  const text = new Intl.Collator("en", { numeric: true });
+  const columns = makeColumns();
+  let sorted = { by: null, down: false };
   let matching = clips;
   let listed = 0;
   let open = null;
@@ -52,10 +60,7 @@
 
   function fillChoices() {
     const add = (field, value, text) => form.elements[field].append(new Option(text, value));
-    index.entrants.forEach((one, place) => {
-      const several = new Set(index.entrants.map((each) => each.protocol)).size > 1;
-      add("reviewer", place, several ? one.name + " (" + one.protocol + ")" : one.name);
-    });
+    index.entrants.forEach((one, place) => add("reviewer", place, one.name));
     add("creator", "(real)", "real clips");
     for (const name of [...index.creators].sort()) add("creator", name, name);
     for (const name of [...index.kinds].sort()) add("category", name, name);
@@ -83,51 +88,96 @@
 
   // The list.
 
+  function made(clip) {
+    return clip.creator === -1 ? "real" : index.creators[clip.creator];
+  }
+
+  function statusOf(clip, place) {
+    const answer = clip.answers.find(([who]) => who === place);
+    return answer ? answer[1] : UNASKED;
+  }
+
+  function makeColumns() {
+    const told = (place) => (clip) => WORST_FIRST[statusOf(clip, place)] ?? UNASKED;
+    return [
+      { title: "Clip", order: (a, b) => text.compare(a.name, b.name) },
+      { title: "Made by", order: (a, b) => text.compare(made(a), made(b)) },
+      ...index.entrants.map((one, place) => ({
+        title: one.name,
+        place,
+        order: (a, b) => told(place)(a) - told(place)(b),
+      })),
+    ];
+  }
+
+  function makeHeads() {
+    for (const column of columns) {
+      const button = make("button", "sort", make("span", "", column.title));
+      button.type = "button";
+      button.title = "Sort by " + column.title;
+      const head = make("th", "place" in column ? "who" : "", button);
+      head.scope = "col";
+      button.addEventListener("click", () => {
+        sorted = { by: column, down: sorted.by === column && !sorted.down };
+        for (const each of heads.cells) each.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
+        refresh();
+        mark();
+      });
+      heads.append(head);
+    }
+    list.parentElement.style.setProperty("--n-reviewers", index.entrants.length);
+  }
+
   function refresh() {
     matching = clips.filter(wanted());
+    if (sorted.by) matching.sort(sorted.by.order);
+    if (sorted.down) matching.reverse();
     list.replaceChildren();
     listed = 0;
-    lengthen();
+    lengthen(PAGE);
     const n = matching.length.toLocaleString("en");
     found.textContent = n + " of " + clips.length.toLocaleString("en") + (clips.length === 1 ? " clip" : " clips");
   }
 
-  function lengthen() {
-    const next = matching.slice(listed, listed + PAGE);
+  function lengthen(by) {
+    const next = matching.slice(listed, listed + by);
     list.append(...next.map(row));
     listed += next.length;
     more.hidden = listed >= matching.length;
   }
 
   function row(clip) {
-    const link = make("a", "clip-row", make("span", "clip-name", clip.name));
+    const link = make("a", "clip-name", clip.name);
     link.href = "#clip=" + encodeURIComponent(clip.id);
-    link.dataset.clip = clip.id;
-    const made = clip.creator === -1 ? "real" : index.creators[clip.creator];
-    const signs = make("span", "signs");
-    for (const [who, status] of clip.answers) {
-      const sign = make("span", "sign " + STATUS[status], SIGNS[status]);
-      sign.title = index.entrants[who].name + ": " + STATUS[status];
-      sign.setAttribute("aria-hidden", "true");
-      signs.append(sign);
-    }
-    const told = clip.answers.map(([who, status]) => index.entrants[who].name + " " + STATUS[status]);
-    const spoken = make("span", "unseen", ", " + told.join(", "));
-    link.append(make("span", "clip-made small muted", made), signs, spoken);
-    if (open === clip) link.setAttribute("aria-current", "true");
-    return make("li", "", link);
+    link.title = clip.name;
+    const line = make("tr", "clip-row", make("td", "", link), make("td", "clip-made", made(clip)));
+    line.append(...columns.slice(2).map((column) => sign(statusOf(clip, column.place))));
+    columns.forEach((column, i) => (line.cells[i].dataset.label = column.title));
+    line.dataset.clip = clip.id;
+    if (open === clip) line.setAttribute("aria-current", "true");
+    return line;
+  }
+
+  function sign(status) {
+    if (status === UNASKED) return make("td", "who");
+    const shown = make("span", "sign " + STATUS[status], SIGNS[status]);
+    shown.setAttribute("aria-hidden", "true");
+    shown.title = STATUS[status];
+    return make("td", "who", shown, make("span", "sign-word", STATUS[status]));
   }
 
   function mark() {
-    for (const link of list.querySelectorAll("[aria-current]")) link.removeAttribute("aria-current");
+    for (const line of list.querySelectorAll("[aria-current]")) line.removeAttribute("aria-current");
     if (!open) return;
-    while (listed <= matching.indexOf(open)) lengthen();
-    const link = list.querySelector('[data-clip="' + CSS.escape(open.id) + '"]');
-    if (!link) return;
-    link.setAttribute("aria-current", "true");
-    const frame = list.parentElement;
-    const gap = link.getBoundingClientRect().top - frame.getBoundingClientRect().top;
-    if (gap < 0 || gap > frame.clientHeight - 40) frame.scrollTop += gap - frame.clientHeight / 3;
+    while (listed <= matching.indexOf(open)) lengthen(PAGE);
+    const line = list.querySelector('[data-clip="' + CSS.escape(open.id) + '"]');
+    if (!line) return;
+    line.setAttribute("aria-current", "true");
+    const frame = list.closest(".list");
+    const head = heads.getBoundingClientRect();
+    const gap = line.getBoundingClientRect().top - head.bottom;
+    if (gap < 0 || gap > frame.clientHeight - head.height - 40) frame.scrollTop += gap - frame.clientHeight / 3;
   }
 
   // One clip.
@@ -199,7 +249,7 @@
       duration_us: one.duration_us,
       first_us: one.first_us,
       instants: instants(one),
-      tracks: [people(one), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
+      tracks: [...(one.traces.length ? [people(one)] : []), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
       shown_us: shown || [],
     };
   }
@@ -362,12 +412,17 @@
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { refresh(); writeAddress(); mark(); }));
-  more.addEventListener("click", lengthen);
+  more.addEventListener("click", () => lengthen(PAGE));
   list.addEventListener("click", (event) => {
-    const link = event.target.closest("a");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const line = event.target.closest("tr");
+    if (!line || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    show(byId.get(link.dataset.clip), { focus: window.innerWidth < 900 });
+    show(byId.get(line.dataset.clip), { focus: window.innerWidth < 900 });
+  });
+  window.addEventListener("beforeprint", () => {
+    lengthen(MOST_PRINTED - listed);
+    const rest = matching.length - listed;
+    left.textContent = rest > 0 ? rest.toLocaleString("en") + " more clips are in the page and in its CSV." : "";
   });
   window.addEventListener("hashchange", () => obey(true));
   document.addEventListener("keydown", (event) => {
@@ -378,6 +433,7 @@
   });
 
   fillChoices();
+  makeHeads();
   refresh();
   obey(true);
 })();

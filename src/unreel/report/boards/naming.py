@@ -1,0 +1,69 @@
+"""What boards and their contenders are called where several boards are in one report."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from unreel.core.question import differing
+from unreel.report.boards.board import Board, Contender, short_path
+
+ALL: Final = "all clips"
+
+
+def name_boards(boards: Sequence[Board]) -> list[Board]:
+    """The boards, each with what sets it apart from the others: no two have one name."""
+    located = [
+        replace(board, benchmark=where)
+        for board, where in zip(boards, _benchmarks(boards), strict=True)
+    ]
+    if len(located) == 1:
+        return located
+    facts = [
+        (board.title, board.benchmark, board.extent or ALL, board.instrument) for board in located
+    ]
+    titles = Counter((title, where, extent) for title, where, extent, _ in facts)
+    telling = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
+    telling[-1] = max(titles.values()) > 1  # the version, only where all else is alike
+    conditions = differing([e.condition for board in located for e in board.entrants])
+    return [
+        replace(
+            board,
+            told=(
+                *(fact for fact, tells in zip(own, telling, strict=True) if tells),
+                *_condition(board, conditions),
+            ),
+        )
+        for board, own in zip(located, facts, strict=True)
+    ]
+
+
+def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
+    """A name for every place of the report; who is on several boards has the board's beside its own."""
+    boards_of = Counter(contender.name for board in boards for contender in board.contenders)
+    return {
+        contender.place: _full_name(board, contender)
+        if boards_of[contender.name] > 1
+        else contender.name
+        for board in boards
+        for contender in board.contenders
+    }
+
+
+def _full_name(board: Board, contender: Contender) -> str:
+    return " · ".join((contender.name, *board.told))
+
+
+def _condition(board: Board, parts: Sequence[str]) -> list[str]:
+    """What all contenders of the board were asked with, of those parts."""
+    own = differing([entrant.condition for entrant in board.entrants])
+    return board.entrants[0].condition.words([part for part in parts if part not in own])
+
+
+def _benchmarks(boards: Sequence[Board]) -> list[str]:
+    """The last parts of each benchmark's path, as many as tell different ones apart."""
+    paths = [board.entrants[0].benchmark for board in boards]
+    shorter = ({path: short_path(path, more=more) for path in paths} for more in itertools.count())
+    told = next(short for short in shorter if len({*short.values()}) == len(short))
+    return [told[path] for path in paths]

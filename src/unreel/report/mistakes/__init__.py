@@ -1,0 +1,1 @@
+"""A page for each reviewer: its figures, and its worst mistakes first."""

@@ -1,0 +1,135 @@
+"""The page of one reviewer: what was measured of it, and where it went wrong."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import urlencode
+
+from unreel.core.estimate import Estimate
+from unreel.pages.page import render, whole_page
+from unreel.report.boards.board import Board, Contender
+from unreel.report.boards.downloads import FOLDER, table_csv, table_latex
+from unreel.report.boards.figures import metric_of
+from unreel.report.boards.tables import (
+    Cell,
+    Column,
+    Line,
+    Notes,
+    Table,
+    exact_cell,
+    measured_cell,
+)
+from unreel.report.clips.browser import status_of
+from unreel.report.mistakes.worst import WORDS, Mistake, worst_first
+
+MOST: Final = 200
+"""Mistakes that a page shows; its CSV has all."""
+HOME: Final = "../index.html"
+STYLES: Final = ("unreel.report:report.css",)
+SCRIPTS: Final = ("unreel.report:layout.js",)
+
+
+def reviewer_files(
+    board: Board, contender: Contender, *, name: str, ids: Mapping[tuple[str, str], str]
+) -> dict[str, str]:
+    """The page of `contender` and its tables; the report calls it `name`, and its clips by `ids`."""
+    found = worst_first(contender.entrant)
+    figures = replace(_figures(board, contender), file=f"{FOLDER}/reviewer-{contender.place}")
+    mistakes = replace(_mistakes(board, contender, found, ids), file=f"{figures.file}-mistakes")
+    worst = replace(mistakes, lines=mistakes.lines[:MOST])
+    counts = Counter(map(status_of, contender.entrant.items))
+    body = render(
+        "unreel.report:reviewer.html",
+        board=board,
+        contender=contender,
+        name=name,
+        home=HOME,
+        own_clips=f"{HOME}#{urlencode({'reviewer': contender.place})}",
+        tiles=_tiles(contender, counts),
+        figures=figures,
+        mistakes=worst,
+        n_mistakes=len(found),
+    )
+    document = whole_page(
+        title=f"{name}, unreel report", body=body, styles=STYLES, scripts=SCRIPTS, data={}
+    )
+    return {
+        contender.page: document,
+        f"{figures.file}.csv": table_csv(figures),
+        f"{figures.file}.tex": table_latex(figures),
+        f"{mistakes.file}.csv": table_csv(mistakes),
+        f"{mistakes.file}.tex": table_latex(worst),
+    }
+
+
+def _tiles(contender: Contender, counts: Mapping[int, int]) -> list[tuple[str, str]]:
+    right = len(contender.entrant.items) - sum(counts.get(status, 0) for status in WORDS)
+    told = [(right, "right"), *((counts.get(status, 0), word) for status, word in WORDS.items())]
+    if contender.entrant.n_not_asked:
+        told.append((contender.entrant.n_not_asked, "not asked yet"))
+    return [(f"{n:,}", word) for n, word in told]
+
+
+def _figures(board: Board, contender: Contender) -> Table:
+    notes = Notes()
+    lines = []
+    defined = {figure.metric for figure in board.figures}
+    for figure in board.asked.figures:
+        measured = metric_of(contender.entrant, figure.metric)
+        if isinstance(measured, Estimate):
+            cell = measured_cell(measured, notes, places=figure.places)
+            link = f"{HOME}#{board.id}-figure-{figure.metric}" if figure.metric in defined else ""
+            named = Cell(text=figure.title, link=link)
+            lines.append(Line(cells=(named, Cell(text=figure.meaning), cell)))
+    return Table(
+        caption="What was measured, with 95 % intervals",
+        columns=(
+            Column(title="Figure", numbers=False),
+            Column(title="Meaning", numbers=False),
+            Column(title="Value"),
+        ),
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _mistakes(
+    board: Board,
+    contender: Contender,
+    found: Sequence[Mistake],
+    ids: Mapping[tuple[str, str], str],
+) -> Table:
+    tells_confidence = any(mistake.confidence is not None for mistake in found)
+    columns = [Column(title="#"), Column(title="Clip", numbers=False)]
+    columns += [Column(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns += [Column(title="Confidence, %")] if tells_confidence else []
+    columns.append(Column(title="In its words", numbers=False))
+    lines = []
+    for rank, mistake in enumerate(found, start=1):
+        address = urlencode(
+            {
+                "clip": ids[contender.entrant.benchmark, mistake.item.key],
+                "reviewer": contender.place,
+                "show": WORDS[mistake.status],
+            }
+        )
+        cells = [
+            exact_cell(rank),
+            Cell(text=mistake.name, link=f"{HOME}#{address}"),
+            Cell(text=mistake.truth),
+            Cell(text=mistake.said),
+        ]
+        if tells_confidence:
+            cells.append(_confidence(mistake))
+        lines.append(Line(cells=(*cells, Cell(text=mistake.reason))))
+    return Table(
+        caption=f"{board.name}: answers of {contender.name} that are not right",
+        columns=tuple(columns),
+        lines=tuple(lines),
+    )
+
+
+def _confidence(mistake: Mistake) -> Cell:
+    sure = mistake.confidence
+    return Cell() if sure is None else Cell(text=f"{sure:.0f}", number=sure)
