@@ -137,7 +137,8 @@ def replay(stumble: Stumble, folder: Path, server: str) -> Ending:
 def _type(typed: str, folder: Path, stumble: Stumble, server: str) -> Ending:
     program, *words = shlex.split(typed.replace("{rejecting}", server))
     assert program == "unreel"
-    environment = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+    inherited = os.environ.items()  # noqa: TID251  handed on to a child
+    environment = {k: v for k, v in inherited if not k.endswith("_API_KEY")}
     started = time.monotonic()
     run = subprocess.run(
         [sys.executable, "-c", UNREEL, *words],
