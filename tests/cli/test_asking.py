@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -233,3 +235,37 @@ def test_a_review_tells_the_rest_where_one_key_is_rejected(run, clip: Path, chat
         done.stdout.split()
     )
     assert "real by 1 of 2, no verdict by 1 of 2" in done.stdout
+
+
+def test_a_review_that_nobody_can_answer_is_refused_at_once(run, clip: Path) -> None:
+    done = run("review", clip, "--model", "vllm/tiny@http://127.0.0.1:9/v1")
+    assert done.returncode == 2
+    assert "without a key; nothing listens there now" in done.stderr
+    assert "nothing listens at 127.0.0.1:9 for vllm/tiny. Start the server" in done.stderr
+
+
+def test_a_benchmark_that_is_not_there_is_told_once_for_several_models(run) -> None:
+    done = run("eval", "nowhere", "--protocol", "reality", *FLOORS)
+    assert done.returncode == 2
+    assert done.stderr.count("nowhere: no such file or folder") == 1
+
+
+def test_a_missing_key_is_told_before_anything_heavy_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code = (
+        "import sys; from unreel.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, sorted({'lance', 'av', 'pydantic'} & {*sys.modules}))"
+    )
+    typed = words("--model", "coin", "--model", "openai/gpt-5")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *typed],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "2 []\n"
+    assert "Run `export OPENAI_API_KEY=...` with your key" in done.stderr

@@ -1,6 +1,7 @@
 """Runs from benchmark to scorecard: asked once, kept, scored without asking again."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.estimate import Estimate, Unmeasured
+from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
@@ -205,3 +207,17 @@ def test_a_clip_without_the_truth_is_told_and_not_asked_about(start) -> None:
     assert outcome.answers.done == 0
     assert outcome.n_rejected == 8
     assert "no rating" in outcome.rejected[0].why
+
+
+def test_a_clip_that_another_run_has_surveyed_is_not_opened_again(start, tmp_path: Path) -> None:
+    table = tmp_path / "list.csv"
+    film = tmp_path / "a.mp4"
+    film.write_bytes(synthesise(ClipRecipe(n_frames=12)))
+    table.write_text("file,label\na.mp4,real\n", encoding="utf-8")
+    first, second, third = (start(out=out, benchmark=table) for out in ("one", "two", "three"))
+    evaluate(first)
+    was = film.stat()
+    film.write_bytes(b"\0" * was.st_size)
+    os.utime(film, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert evaluate(second, surveyed=first).answers.done == 1
+    assert evaluate(third).answers.done == 0

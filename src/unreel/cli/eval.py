@@ -12,6 +12,8 @@ from unreel.cli.instrument import InstrumentName
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import Lazy
+from unreel.core.settings import read_settings
+from unreel.reviewers.endpoint.keys import contacts
 
 
 @click.command("eval")
@@ -100,5 +102,8 @@ def eval_(**typed: Any) -> None:
     """
     with Meter() as meter:
         meter.tell("getting ready")
+        if not typed["dry_run"]:
+            # What reads and writes tables takes its time to load, and a missing key needs none of it.
+            contacts(typed["models"], key_hosts=read_settings().key_hosts)
         tell = Lazy("unreel.cli.eval_job:eval_models", "eval").load()(meter, **typed)
     sys.exit(tell())

@@ -86,6 +86,8 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     for run in runs:
         if not run.answers.exists():
             _require_server(run, way)
+    if len(runs) > 1:
+        runs[0].benchmark()  # what is wrong with it is told once, and not for each model
     results = _ask_all(runs, way)
     return partial(tell_done, results, fail_on_error=fail_on_error, as_json=as_json)
 

@@ -227,7 +227,7 @@ class _Desk:
         return {"file": str(file), "failure": clip}
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
-        from unreel.cli.contacts import tell_contacts
+        from unreel.cli.contacts import require_somebody, tell_contacts
         from unreel.evaluate.review import describe_reviewers, inquire
 
         ask = self._ask
@@ -238,6 +238,7 @@ class _Desk:
             self.note = NOTE
             return inquiry, sample_reviewers()
         tell_contacts(ask.models, self._settings)
+        require_somebody(ask.models, self._settings)
         openers = describe_reviewers(
             ask.models,
             inquiry,
