@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -77,10 +78,11 @@ def frames(  # noqa: PLR0913  one parameter for each option
         print_json({"file": str(file), **plan, "frames": rows})
     else:
         say(f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}")
-        print_table(tuple(rows[0]), rows)
+        shown = [{**row, "at_s": f"{row['at_us'] / 1e6:.6f}"} for row in rows]
+        print_table(tuple(rows[0]), shown)
 
 
-def _row(frame: SampledFrame) -> dict[str, object]:
+def _row(frame: SampledFrame) -> dict[str, Any]:
     return {
         "index": frame.index,
         "at_s": frame.at_s,

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import click
 
+from unreel.cli.streams import is_fresh
 from unreel.core.plain import plain
 from unreel.core.sheet import csv_text, latex_text
 
@@ -48,14 +49,30 @@ def trusted_option(command: F) -> F:
 def print_json(value: object) -> None:
     """Print `value`, with the dataclasses it holds, as one JSON document.
 
-    What would act on a terminal is escaped, so that the document still says exactly what it was.
+    What would act on a terminal is escaped, so that the document still says exactly what it was. Beside
+    whole microseconds, `start_us`, stand the seconds that people read, `start_s`.
     """
     from pydantic_core import to_jsonable_python
 
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
-    text = json.dumps(to_jsonable_python(value), indent=2, ensure_ascii=not is_unicode)
+    document = _with_seconds(to_jsonable_python(value))
+    text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
     lines = (_escape(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
+
+
+def _with_seconds(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_seconds(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, part in value.items():
+        found[key] = _with_seconds(part)
+        seconds = f"{key[:-3]}_s"
+        if key.endswith("_us") and type(part) is int and seconds not in value:
+            found[seconds] = part / 1e6
+    return found
 
 
 def _escape(line: str) -> str:
@@ -97,9 +114,10 @@ def _print_text(
         return
     if title:
         say(title)
-    # What a pipe reads has one tab between cells, one line for a row, and a blank line after a table.
+    # What a pipe reads has one tab between cells, one line for a row, and a blank line before a table
+    # that is not the first thing there.
     text = "".join("\t".join(cells) + "\n" for cells in [map(plain, columns), *lines])
-    click.echo(text, file=sys.stdout)
+    click.echo(text if is_fresh(sys.stdout) else f"\n{text}", file=sys.stdout, nl=False)
 
 
 def echo(*lines: object) -> None:

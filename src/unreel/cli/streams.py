@@ -20,6 +20,11 @@ def styled(stream: TextIO) -> TextIO:
     return stream.below if isinstance(stream, _PlainStream) else stream
 
 
+def is_fresh(stream: TextIO) -> bool:
+    """Whether nothing was written to a guarded stream yet."""
+    return not isinstance(stream, _PlainStream) or stream.is_fresh
+
+
 class _PlainStream(io.TextIOWrapper):
     def __init__(self, below: io.TextIOWrapper) -> None:
         super().__init__(
@@ -30,8 +35,11 @@ class _PlainStream(io.TextIOWrapper):
             write_through=True,
         )
         self.below = below
+        self.is_fresh = True
+        """Whether nothing was written to it yet."""
 
     def write(self, text: str, /) -> int:
+        self.is_fresh = False
         return super().write(plain_lines(text))
 
 

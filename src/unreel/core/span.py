@@ -29,7 +29,8 @@ class TimeSpan:
     def __post_init__(self) -> None:
         if not 0 <= self.start_us < self.end_us:
             msg = (
-                f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us. "
+                f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us "
+                f"({tell_seconds(self.start_us)} to {tell_seconds(self.end_us)}). "
                 "Give the first instant inside and the first one after it"
             )
             raise InvalidValueError(msg)
