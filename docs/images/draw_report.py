@@ -1,6 +1,6 @@
 """Draws the pictures of `unreel report` over synthesised clips: `python docs/images/draw_report.py`.
 
-Needs the extra `report`, Playwright and Debian's `chromium`. The reviewers are made up: their answers
+Needs the extra `report`, Playwright, pypdfium2 and Debian's `chromium`. The reviewers are made up: their answers
 are recorded ones, of three degrees of skill, so that there is something to see.
 """
 
@@ -37,7 +37,7 @@ from unreel.reviewers.opening import lend
 
 HERE: Final = Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 480, 270, 84
-TOP: Final[Any] = {"x": 0.0, "y": 180.0, "width": 1200.0, "height": 1000.0}
+TOP: Final[Any] = {"x": 0.0, "y": 215.0, "width": 1280.0, "height": 1000.0}
 """The part of the page with the leaderboard."""
 CREATORS: Final = ("Aurora 2", "Lumen XL", "Reverie", "Tapestry")
 JUDGE: Final = "compatible/judge@http://127.0.0.1:9/v1"
@@ -160,7 +160,7 @@ def start(root: Path, bench: Path, *, name: str, **settings: Any) -> Run:
 
 
 def photograph(page: Path) -> None:
-    """Take the pictures, light and dark."""
+    """Take the pictures: light and dark, on a phone, of one reviewer, and on paper."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -169,17 +169,42 @@ def photograph(page: Path) -> None:
         )
         schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
         for scheme in schemes:
-            sheet = browser.new_page(viewport={"width": 1200, "height": 1000}, color_scheme=scheme)
+            sheet = browser.new_page(viewport={"width": 1280, "height": 1000}, color_scheme=scheme)
             sheet.goto(page.as_uri())
             sheet.locator("[data-drawn]").first.wait_for()
             sheet.screenshot(path=HERE / f"report-{scheme}.png", clip=TOP, full_page=True)
             sheet.goto(f"{page.as_uri()}#clip={first_clip(sheet)}")
             sheet.locator(".player-trace.c0").first.click()
             sheet.wait_for_timeout(1500)
-            sheet.locator("#clip").scroll_into_view_if_needed()
+            sheet.evaluate("document.querySelector('#found').scrollIntoView()")
             sheet.screenshot(path=HERE / f"report-clip-{scheme}.png")
             sheet.close()
+        sheet = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
+        sheet.goto(page.as_uri())
+        sheet.evaluate("document.querySelector('#board-0-leaderboard table').scrollIntoView()")
+        sheet.screenshot(path=HERE / "report-phone.png")
+        sheet.set_viewport_size({"width": 1280, "height": 700})
+        sheet.emulate_media(color_scheme="light")
+        sheet.goto((page.parent / "reviewers" / "1.html").as_uri())
+        sheet.screenshot(path=HERE / "report-reviewer.png")
+        sheet.emulate_media(color_scheme="dark")  # paper is light all the same
+        sheet.goto(page.as_uri())
+        show_on_paper(sheet.pdf(format="A4"), HERE / "report-print.png")
         browser.close()
+
+
+def show_on_paper(pdf: bytes, picture: Path, *, n_sheets: int = 3) -> None:
+    """The first sheets side by side."""
+    import pypdfium2
+    from PIL import Image
+
+    paper = pypdfium2.PdfDocument(pdf)
+    sheets = [paper[i].render(scale=1.0).to_pil().convert("RGB") for i in range(n_sheets)]
+    width, height = sheets[0].size
+    whole = Image.new("RGB", ((width + 12) * n_sheets, height), "#d9dde4")
+    for place, sheet in enumerate(sheets):
+        whole.paste(sheet, (place * (width + 12), 0))
+    whole.quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def first_clip(sheet: Any) -> str:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -101,3 +103,31 @@ def test_every_table_of_a_panel_has_files_of_its_own() -> None:
         "tables/board-0-x-3",
     ]
     assert named.extras[0][0] == "more"
+
+
+COMMANDS = {
+    *("usepackage", "begin", "end", "caption", "toprule", "midrule", "bottomrule"),
+    *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["[a]", "*", "100 %", r"\end{table}", "a & b", "{", "}", "$x_1^2$"]
+)
+def test_latex_is_one_well_formed_table_whatever_names_hold(name: str) -> None:
+    line = Line(cells=(Cell(text=name), *LINES[0].cells[1:]))
+    columns = (Column(title=name, numbers=False), *TABLE.columns[1:])
+    latex = table_latex(replace(TABLE, caption=name, columns=columns, lines=(line, *LINES)))
+    written = re.sub(r"\\[&%$#_{}]", "", "\n".join(latex.splitlines()[1:]))
+    assert set(re.findall(r"\\([a-zA-Z]+)", written)) <= COMMANDS
+    assert re.findall(r"\\(?:begin|end)\{\w+\}", written) == [
+        r"\begin{table}",
+        r"\begin{tabular}",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    assert written.count("{") == written.count("}")
+    assert not set("%#_^~") & set(written)
+    rows = [row for row in written.splitlines() if row.endswith(r"\\")]
+    assert [row.count("&") for row in rows] == [len(columns) - 1] * 4
+    assert not any(row.startswith(("[", "*")) for row in rows)

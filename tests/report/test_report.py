@@ -89,7 +89,7 @@ def test_the_page_holds_every_panel_and_no_number_without_its_doubt(
     ):
         assert f"<h3>{heading}</h3>" in page
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    assert re.search(r"recorded:seer .*? 50\.0 \s*2\.5 to 97\.5, n 4", text, re.DOTALL)
+    assert re.search(r"recorded:seer .*? 50\.0 \s*2\.5 to 97\.5,\s+n 4", text, re.DOTALL)
     assert "not measured: no judge has scored the explanations" in text
     assert '<span class="badge kind">floor</span>' in page
     assert '<span class="badge kind">published</span>' in page
@@ -117,9 +117,19 @@ def test_every_table_lies_beside_the_page_as_csv_and_latex(
     page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page
     text = page.read_text(encoding="utf-8")
     links = re.findall(r'href="(tables/[\w.-]+)" download', text)
+    of_reviewers = [
+        link
+        for path in (page.parent / "reviewers").iterdir()
+        for link in re.findall(r'href="../(tables/[\w.-]+)" download', path.read_text())
+    ]
     files = [f"tables/{path.name}" for path in (page.parent / "tables").iterdir()]
-    assert sorted(links) == sorted(files)
-    assert len(links) == 2 * text.count("<table>")
+    assert sorted(links + of_reviewers) == sorted(files)
+    latex = data_block(page, "report-latex")
+    assert {f"tables/{name}" for name in latex} == {x for x in links if x.endswith(".tex")}
+    assert len(links) == 2 * text.count("<table>") + 1
+    clips = (page.parent / "tables" / "clips.csv").read_text(encoding="utf-8").splitlines()
+    assert clips[0] == "Clip,Made by,recorded:seer,always-generated"
+    assert clips[-1] == "sora-1,Sora,failed,right"
     assert text.count(" data-save=") == text.count(" data-chart=")
     leaders = (page.parent / "tables" / "board-0-leaderboard.csv").read_text(encoding="utf-8")
     assert "Accuracy,Accuracy, low" in leaders.replace('"', "")

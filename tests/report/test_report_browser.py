@@ -172,15 +172,18 @@ def test_a_clip_plays_seeks_and_shows_both_boxes_in_their_places(
     sheet.locator("#clip-title", has_text="film").wait_for()
 
 
+@pytest.mark.parametrize("served", [True, False])
 def test_tables_and_charts_are_saved_and_a_figure_is_defined_by_one_key(
-    watched: Any, serve: Callable[[Path], str], page: Path
+    watched: Any, serve: Callable[[Path], str], page: Path, *, served: bool
 ) -> None:
-    sheet = watched.open_at(serve(page.parent))
+    sheet = watched.open_at(serve(page.parent)) if served else watched.open(page)
     board = sheet.locator("#board-0-leaderboard")
-    with sheet.expect_download() as table:
-        board.locator("a[download]", has_text="CSV").first.click()
-    assert table.value.suggested_filename == "board-0-leaderboard.csv"
-    assert b"recorded:seer" in Path(table.value.path()).read_bytes()
+    for ending, word in (("csv", "CSV"), ("tex", "LaTeX")):
+        with sheet.expect_download() as table:
+            board.locator("a[download]", has_text=word).first.click()
+        assert table.value.suggested_filename == f"board-0-leaderboard.{ending}"
+        beside = page.parent / "tables" / f"board-0-leaderboard.{ending}"
+        assert Path(table.value.path()).read_bytes() == beside.read_bytes()
     for name in ("leaderboard", "coverage"):  # one that is drawn, and one far below
         with sheet.expect_download() as chart:
             sheet.locator(f"[data-save=board-0-{name}]").press("Enter")
@@ -188,6 +191,7 @@ def test_tables_and_charts_are_saved_and_a_figure_is_defined_by_one_key(
         picture = ET.fromstring(Path(chart.value.path()).read_bytes())
         assert picture.tag == "{http://www.w3.org/2000/svg}svg"
         assert "always-real" in "".join(picture.itertext())
+        assert "var(" not in ET.tostring(picture, encoding="unicode")
     board.locator("a.define", has_text="Accuracy").first.press("Enter")
     defined = sheet.locator("#board-0-figure-accuracy")
     assert "100 * right labels / annotation rows" in defined.inner_text()

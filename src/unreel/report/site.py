@@ -16,7 +16,7 @@ from unreel.report.boards.bias_and_calibration import bias, calibration, whole_f
 from unreel.report.boards.board import REVIEWERS, Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.downloads import name_tables, table_csv, table_latex
+from unreel.report.boards.downloads import latex_block, name_tables, table_csv, table_files
 from unreel.report.boards.more import more
 from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
@@ -24,12 +24,14 @@ from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.browser import Browser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
+from unreel.report.clips.sheet import clips_table
 from unreel.report.entrants import Entrant, read_run, shared_boards
 from unreel.report.mistakes.page import reviewer_files
 
 PAGE: Final = "index.html"
 _OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
 """Names of files that an earlier report may have left."""
+CLIPS: Final = f"{TABLES}/clips.csv"
 STYLES: Final = (player.STYLE, "unreel.report:report.css")
 SCRIPTS: Final = (
     "unreel.report.boards:vendor/vega.min.js",
@@ -77,18 +79,11 @@ def write_report(
     folder = Folder(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
     browser = build_browser(entrants, [names[i] for i in range(len(entrants))], media_folder)
-    files: dict[str, str] = {}
-    for board in boards:
-        for table in (table for panel in board.panels for table in panel.all_tables):
-            files |= {
-                f"{table.file}.csv": table_csv(table),
-                f"{table.file}.tex": table_latex(table),
-            }
-        for contender in board.contenders:
-            name = names[contender.place]
-            files |= reviewer_files(board, contender, name=name, ids=browser.ids)
-    _replace_files(folder, files)
-    page = folder.write(PAGE, _document(boards, browser).encode())
+    tables = {CLIPS: table_csv(clips_table(browser.index))}
+    for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
+        tables |= table_files(table)
+    _replace_files(folder, tables | _reviewers(boards, names, browser))
+    page = folder.write(PAGE, _document(boards, browser, tables).encode())
     return Written(
         page=page,
         size_bytes=page.stat().st_size,
@@ -99,6 +94,17 @@ def write_report(
         n_media=len(media_folder.sources),
         missing_media=len(media_folder.missing),
     )
+
+
+def _reviewers(
+    boards: Sequence[Board], names: Mapping[int, str], browser: Browser
+) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for board in boards:
+        for contender in board.contenders:
+            name = names[contender.place]
+            files |= reviewer_files(board, contender, name=name, ids=browser.ids)
+    return files
 
 
 def _replace_files(folder: Folder, files: Mapping[str, str]) -> None:
@@ -145,7 +151,7 @@ def _access(runs: Sequence[Run]) -> Access:
     return runs[0].access
 
 
-def _document(boards: Sequence[Board], browser: Browser) -> str:
+def _document(boards: Sequence[Board], browser: Browser, tables: Mapping[str, str]) -> str:
     charts = {
         chart.id: chart.spec for board in boards for panel in board.panels for chart in panel.charts
     }
@@ -158,8 +164,11 @@ def _document(boards: Sequence[Board], browser: Browser) -> str:
         (f"{browser.n_answers:,}", "answers"),
     ]
     heading = " and ".join(dict.fromkeys(board.benchmark for board in boards))
-    body = render("unreel.report:report.html", boards=boards, tiles=tiles, heading=heading)
+    body = render(
+        "unreel.report:report.html", boards=boards, tiles=tiles, heading=heading, clips=CLIPS
+    )
     data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
+    data |= latex_block(tables)
     data |= {f"report-clips-{n}": chunk for n, chunk in enumerate(browser.chunks)}
     return whole_page(
         title="unreel report",

@@ -1,7 +1,7 @@
 """Tables of a report as files beside it: CSV with every number apart, LaTeX as the page shows them."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -41,6 +41,17 @@ def table_latex(table: Table) -> str:
     told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
     caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
     return latex_text(*_rows(columns, n_rows=len(table.lines)), caption=caption)
+
+
+def table_files(table: Table) -> dict[str, str]:
+    """Both, by name."""
+    return {f"{table.file}.csv": table_csv(table), f"{table.file}.tex": table_latex(table)}
+
+
+def latex_block(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What a page needs to save the LaTeX among `files` itself, for its data."""
+    latex = {name: text for name, text in files.items() if name.endswith(".tex")}
+    return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 
 
 def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:

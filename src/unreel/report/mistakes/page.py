@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from unreel.core.estimate import Estimate
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.board import Board, Contender
-from unreel.report.boards.downloads import FOLDER, table_csv, table_latex
+from unreel.report.boards.downloads import FOLDER, latex_block, table_csv, table_files
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.tables import (
     Cell,
@@ -51,16 +51,17 @@ def reviewer_files(
         mistakes=worst,
         n_mistakes=len(found),
     )
-    document = whole_page(
-        title=f"{name}, unreel report", body=body, styles=STYLES, scripts=SCRIPTS, data={}
+    tables = (
+        table_files(figures) | table_files(worst) | {f"{mistakes.file}.csv": table_csv(mistakes)}
     )
-    return {
-        contender.page: document,
-        f"{figures.file}.csv": table_csv(figures),
-        f"{figures.file}.tex": table_latex(figures),
-        f"{mistakes.file}.csv": table_csv(mistakes),
-        f"{mistakes.file}.tex": table_latex(worst),
-    }
+    document = whole_page(
+        title=f"{name}, unreel report",
+        body=body,
+        styles=STYLES,
+        scripts=SCRIPTS,
+        data=latex_block(tables),
+    )
+    return {contender.page: document, **tables}
 
 
 def _tiles(contender: Contender, counts: Mapping[int, int]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 // Tables as cards where the screen is narrow, and on paper where they have more columns than a sheet is wide;
-// what lies behind headings is opened for print.
+// what lies behind headings is opened for print. LaTeX is saved from the page, because browsers show a file on disk
+// that they can read instead of saving it.
 "use strict";
 
 (() => {
@@ -14,6 +15,21 @@
     }
   }
 
+  const latex = JSON.parse(document.getElementById("report-latex").textContent);
+
+  function save(event) {
+    const link = event.target.closest("a[download]");
+    const name = link && link.getAttribute("href").split("/").pop();
+    if (!name || !(name in latex)) return;
+    event.preventDefault();
+    const saved = document.createElement("a");
+    saved.href = URL.createObjectURL(new Blob([latex[name]], { type: "application/x-tex" }));
+    saved.download = name;
+    saved.click();
+    setTimeout(() => URL.revokeObjectURL(saved.href), 60000);
+  }
+
+  document.addEventListener("click", save);
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
     for (const one of opened) one.open = true;
