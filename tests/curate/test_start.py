@@ -72,7 +72,7 @@ def test_the_drawn_sample_is_curated_anywhere_and_shows_what_is_left_out(
     sample, curation, quarantine, tmp_path
 ) -> None:
     values = tomllib.loads(sample.read_text())
-    (source,) = values.pop("source")
+    source = values.pop("source")
     job = curation(
         source | {"path": str(sample.parent / source["path"])},
         **(values | {"require_licence": True}),

@@ -16,12 +16,13 @@ from unreel.curate.checking import Checked, check
 from unreel.curate.job import Curation, curate, open_bench, plan_steps
 from unreel.curate.piece import NO_LICENCE
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
+from unreel.curate.sheet.page import Sheet, SheetWish, write_sheet
 from unreel.curate.source.take import GIVE_LICENCE
 from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.engine.whereabouts import open_access
-from unreel.media.access import require_protection
+from unreel.media.access import media_reader, require_protection
 
 
 def _open(  # noqa: PLR0913  one parameter for each option
@@ -67,6 +68,15 @@ def check_file(recipe: Path, changes: Sequence[str]) -> Checked:
     resolved = read_recipe(recipe, changes)
     access = open_access(read_settings())
     return check(resolved, root=recipe.absolute().parent, access=access)
+
+
+def write_contact_sheet(
+    folder: Path, *, out: Path | None, most: int, seed: int, roots: tuple[Path, ...], trusted: bool
+) -> Sheet:
+    """The contact sheet of what lies in `folder`."""
+    wish = SheetWish(most=most, seed=seed, roots=roots)
+    with media_reader(read_settings(), trusted=trusted) as reader:
+        return write_sheet(folder, wish=wish, reader=reader, out=out)
 
 
 def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:

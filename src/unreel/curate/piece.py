@@ -10,6 +10,7 @@ from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
+from unreel.core.span import to_us
 from unreel.curate.measures import Fingerprint, MeasuredShot
 from unreel.curate.step import Found, Subject, as_plain, to_json
 from unreel.media.render import WHOLE, Cut
@@ -71,7 +72,8 @@ class Piece:
 
     def left_out(self, step: str, reason: str, detail: str) -> "LeftOut":
         """The piece as one that `step` does not let in."""
-        return LeftOut(self.entry.name, step, reason, detail, self.clip.location)
+        middle = to_us(self.start_s + self.length_s / 2)
+        return LeftOut(self.entry.name, step, reason, detail, self.clip.location, middle)
 
     def remade(self, clip: Clip) -> "Piece":
         """The piece as a file of its own."""
@@ -89,6 +91,8 @@ class LeftOut:
     detail: str
     location: str = ""
     """Where its file lies; "" where its source did not say."""
+    at_us: int | None = None
+    """The middle of the piece in its file; None where nobody looked into that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

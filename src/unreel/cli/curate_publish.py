@@ -1,0 +1,59 @@
+"""`unreel curate sheet` and `publish`: a frozen benchmark to look at, and to hand on."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, say, trusted_option
+from unreel.core.registry import Lazy
+
+_EXTRA: Final = "curate"
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Page to write.  [default: contact-sheet.html beside the benchmark]",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 500),
+    default=12,
+    show_default=True,
+    help="Clips to show of each split and label, and of each reason.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Which clips are shown.")
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Show what was left out also where its file lies neither below FOLDER nor below this folder.",
+)
+@trusted_option
+@json_option
+def sheet(  # noqa: PLR0913  one parameter for each option
+    *,
+    folder: Path,
+    out: Path | None,
+    most: int,
+    seed: int,
+    allow_outside: bool,
+    trusted: bool,
+    as_json: bool,
+) -> None:
+    """Write one page with pictures of what FOLDER froze, by split and label, and of what it left out.
+
+    FOLDER is the working folder of a curation, or a frozen benchmark alone.
+    """
+    write = Lazy("unreel.cli.curate_job:write_contact_sheet", _EXTRA).load()
+    roots = () if allow_outside else (Path.cwd(), folder)
+    written = write(folder, out=out, most=most, seed=seed, roots=roots, trusted=trusted)
+    if as_json:
+        print_json(written)
+        return
+    unseen = f", {written.n_unseen} of them without a picture" if written.n_unseen else ""
+    say(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
+    say(f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}")
+    echo(written.page)
