@@ -202,10 +202,16 @@ def test_a_recipe_that_cannot_be_followed_is_refused(start, wrong) -> None:
         start(**wrong)
 
 
-def test_a_clip_without_the_truth_is_told_and_not_asked_about(start) -> None:
-    outcome = evaluate(start(protocol="realism"))
-    assert outcome.answers.done == 0
-    assert outcome.n_rejected == 8
+def test_a_clip_without_the_truth_is_told_and_not_asked_about(
+    start, clips: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(clips.parent, tmp_path / "rated")
+    head, first, *others = (folder / "manifest.csv").read_text().splitlines()
+    lines = [f"{head},score", f"{first},4", *(f"{line}," for line in others)]
+    (folder / "manifest.csv").write_text("\n".join(lines))
+    outcome = evaluate(start(protocol="realism", benchmark=folder / "manifest.csv"))
+    assert outcome.answers.done == 1
+    assert outcome.n_rejected == 7
     assert "no rating" in outcome.rejected[0].why
 
 

@@ -57,7 +57,7 @@ def test_what_cannot_be_scored_is_refused_in_words(films: Path, tmp_path: Path) 
         unreel.score({}, benchmark=films, protocol="realty")
     with pytest.raises(InvalidSettingError, match="box_space='pixel'"):
         unreel.score({}, benchmark=films, protocol="trace")
-    with pytest.raises(UnknownNameError, match="no split is named 'tset'"):
+    with pytest.raises(InvalidSettingError, match="names no splits, so none is 'tset'"):
         unreel.score({}, benchmark=films, protocol="reality", split="tset")
     with pytest.raises(UnreadableSourceError, match=r"open_run\(FOLDER\)"):
         unreel.score(tmp_path, benchmark=films, protocol="reality")

@@ -7,9 +7,10 @@ from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.given import FORM, Outcome, read_answers
+from unreel.benchmarks.nothing import no_such_split
 from unreel.benchmarks.pairing import PairedEntries, find_pairs
 from unreel.core.answer import Reply
-from unreel.core.errors import UnknownNameError, UnreadableSourceError
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.protocols.protocol import Subject
 
@@ -51,10 +52,10 @@ def require_split(known: Collection[str], split: str) -> None:
 
     Raises:
         UnknownNameError: It is none of the `known` ones.
+        InvalidSettingError: There is no split at all.
     """
     if split not in known:
-        kind = "split"
-        raise UnknownNameError(kind, split, sorted(known))
+        raise no_such_split(split, known)
 
 
 def join_answers(

@@ -19,6 +19,8 @@ LARGEST: Final = 10**12
 LONGEST_NUMBER: Final = 40
 URL_SCHEMES: Final = frozenset({"http", "https", "s3", "gs", "hf"})
 CELL_SHOWN: Final = 60
+ALLOW_OUTSIDE: Final = "--allow-outside"
+"""What a person types who trusts a table with any file of this machine."""
 _BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
 _TURNING: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -99,27 +101,32 @@ def show_name(path: str) -> str:
     return show_cell(path).strip("'\"")
 
 
-def location(value: object, what: str) -> str:
-    """A URL, or a path that stays below the benchmark's folder, made plain."""
+def location(value: object, what: str, *, outside: bool | None = None) -> str:
+    """A URL, or a path that stays below the benchmark's folder, made plain.
+
+    `outside`: whether it may leave that folder; `None` where nobody can allow that.
+    """
     found = text(value, what)
     _require_plain(found, what)
     if "://" in found:
         if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:
             refuse(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
         return found
-    if found.startswith("/") or re.match(r"[A-Za-z]:", found):
-        refuse(what, value, "Write a path relative to the benchmark's folder")
+    allow = "" if outside is None else f", or allow it with {ALLOW_OUTSIDE}"
+    is_absolute = found.startswith("/")
+    if (is_absolute and not outside) or re.match(r"[A-Za-z]:", found):
+        refuse(what, value, f"Write a path relative to the benchmark's folder{allow}")
     parts: list[str] = []
     for part in found.split("/"):
-        if part == ".." and not parts:
-            refuse(what, value, "Keep the path inside the benchmark's folder")
-        if part == "..":
+        if part == ".." and parts and parts[-1] != "..":
             parts.pop()
+        elif part == ".." and not outside:
+            refuse(what, value, f"Keep the path inside the benchmark's folder{allow}")
         elif part not in {"", "."}:
             parts.append(part)
-    if not parts:
+    if not parts or parts[-1] == "..":
         refuse(what, value, "Name a file")
-    return "/".join(parts)
+    return "/".join(["", *parts] if is_absolute else parts)
 
 
 def is_url(place: str) -> bool:

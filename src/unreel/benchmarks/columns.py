@@ -89,6 +89,8 @@ class Binding:
     """Columns to look in, by field, first match first."""
     present: frozenset[str]
     """Columns that the table has; rows of JSONL may have more."""
+    outside: bool = False
+    """Whether rows may name files outside the table's folder."""
 
     def __contains__(self, field: str) -> bool:
         return not self.present.isdisjoint(self.columns[field])
@@ -111,8 +113,16 @@ class Binding:
         return None
 
 
-def bind(source: str, columns: Iterable[str], mapping: Mapping[str, str] | None = None) -> Binding:
+def bind(
+    source: str,
+    columns: Iterable[str],
+    mapping: Mapping[str, str] | None = None,
+    *,
+    outside: bool = False,
+) -> Binding:
     """Find the columns of `source`; `mapping` names the column of a field in place of known names.
+
+    `outside`: whether rows may name files outside the folder of `source`.
 
     Raises:
         UnknownNameError: `mapping` has a field that no row has.
@@ -127,7 +137,7 @@ def bind(source: str, columns: Iterable[str], mapping: Mapping[str, str] | None 
         if column not in present:
             remedy = known_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
-    return Binding(KNOWN | {field: (column,) for field, column in given.items()}, present)
+    return Binding(KNOWN | {field: (column,) for field, column in given.items()}, present, outside)
 
 
 def nearest_name(column: str) -> str:

@@ -10,14 +10,17 @@ from unreel.benchmarks.tables import columns_of, read_table
 from unreel.core.errors import UnreadableSourceError
 
 
-def read_list(table: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
+def read_list(
+    table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
+) -> Iterator[Row]:
     """One row for each row of `table`, a CSV, TSV, JSONL or Parquet file, read as it goes.
 
     A location and a label column are needed; the label is a word (`real`, `generated` or `fake`).
     All other columns of `unreel.benchmarks.columns.KNOWN` are read where they are. `mapping` gives
-    the column of a field under another name. Paths are relative to the table's folder.
+    the column of a field under another name. Paths are relative to the table's folder, and lead out of it
+    only where `outside` allows that.
     """
-    binding = bind(str(table), columns_of(table), mapping)
+    binding = bind(str(table), columns_of(table), mapping, outside=outside)
     for field in ("location", "label"):
         if field not in binding:
             remedy = f"Name it with a mapping: {field}=COLUMN"

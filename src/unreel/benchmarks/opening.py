@@ -89,11 +89,16 @@ class Benchmark:
 
 
 def open_benchmark(
-    path: Path, layout: str | None = None, *, mapping: Columns | None = None
+    path: Path,
+    layout: str | None = None,
+    *,
+    mapping: Columns | None = None,
+    outside: bool = False,
 ) -> Benchmark:
     """The benchmark at `path`, a folder or a table, in the layout named or in the one that fits.
 
     `mapping` names the columns of a table: field to column, see `unreel.benchmarks.columns.KNOWN`.
+    `outside` lets a table name files outside its folder; the layouts of folders stay inside theirs.
 
     Raises:
         UnreadableSourceError: no layout fits, or several do and none is named.
@@ -116,7 +121,7 @@ def open_benchmark(
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
     with advise_layout(lambda: _other_layouts(path, chosen, mapping)):
-        return _open(path, chosen, mapping)
+        return _open(path, chosen, mapping, outside=outside)
 
 
 def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
@@ -168,7 +173,7 @@ def _only(path: Path, layouts: list[Layout], mapping: Columns | None) -> Layout:
     raise UnreadableSourceError(str(path), problem, remedy)
 
 
-def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
+def _open(path: Path, layout: Layout, mapping: Columns | None, *, outside: bool) -> Benchmark:
     if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
         problem = f"not what layout {layout} is read from"
         raise UnreadableSourceError(str(path), problem, "Name the folder")
@@ -178,19 +183,21 @@ def _open(path: Path, layout: Layout, mapping: Columns | None) -> Benchmark:
         Layout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
         Layout.REALITY: partial(reality.read_reality, root),
         Layout.FOLDERS: partial(read_folders, root),
-        Layout.VIDEO_FOLDER: partial(read_video_folder, root, mapping),
-        Layout.LIST: partial(read_list, table, mapping),
-        Layout.REALISM: partial(read_realism, table, mapping),
+        Layout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
+        Layout.LIST: partial(read_list, table, mapping, outside=outside),
+        Layout.REALISM: partial(read_realism, table, mapping, outside=outside),
     }
     others = partial(_other_layouts, path, layout, mapping)
-    return Benchmark(layout, root, partial(_read_inside, readers[layout], root, others))
+    may_leave = outside and layout in {Layout.VIDEO_FOLDER, Layout.LIST, Layout.REALISM}
+    read = partial(_read, readers[layout], None if may_leave else root, others)
+    return Benchmark(layout, root, read)
 
 
-def _read_inside(
-    read: Callable[[], Iterator[Row]], root: Path, others: Callable[[], Sequence[str]]
+def _read(
+    read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
     with advise_layout(others):
-        yield from stay_inside(read(), root)
+        yield from read() if inside is None else stay_inside(read(), inside)
 
 
 def _other_layouts(path: Path, chosen: Layout, mapping: Columns | None) -> list[Layout]:

@@ -122,6 +122,17 @@ def plan_questions(
             yield from _plan_file(each.entry, shown, conditions, scope)
 
 
+def find_truthless(entries: Iterable[Entry], scope: Scope) -> list[Rejected]:
+    """Those of `entries` that no question about one clip can be scored for, whatever is at their files."""
+    truthless: list[Rejected] = []
+    for entry in entries if scope.protocol.subject == "clip" else ():
+        try:
+            scope.protocol.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
+        except InvalidValueError as error:
+            truthless.append(Rejected(entry.name, str(error)))
+    return truthless
+
+
 def _by_file(found: Found[C], scope: Scope) -> Iterator[tuple[C | Failure, tuple[Condition, ...]]]:
     """What is shown of an entry, each file once with the conditions that show it."""
     for mark in ("kept", "removed"):

@@ -27,9 +27,11 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 
 
-def read_realism(table: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
+def read_realism(
+    table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
+) -> Iterator[Row]:
     """One row for each row of `table`, read as it goes; without a label column all are generated."""
-    binding = bind(str(table), columns_of(table), mapping)
+    binding = bind(str(table), columns_of(table), mapping, outside=outside)
     if "location" not in binding or not has_scores(binding):
         remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
         raise UnreadableSourceError(str(table), "no columns of clips and scores", remedy)

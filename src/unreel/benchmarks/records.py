@@ -48,7 +48,8 @@ def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
 
 def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Entry:
     """The entry that `row` describes; `label` stands in where the table has no column for it."""
-    place = cells.location(_video_path(binding.cell(row, "location")), "location")
+    cell = _video_path(binding.cell(row, "location"))
+    place = cells.location(cell, "location", outside=binding.outside)
     rating = rating_of(row, binding)
     annotated = annotators_of(row, binding) if rating is None else ()
     if annotated:
@@ -137,7 +138,9 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
 
 def _cleaned(row: Cells, binding: Binding) -> str | None:
     cell = _video_path(binding.cell(row, "cleaned"))
-    return None if cells.is_blank(cell) else cells.location(cell, "cleaned")
+    if cells.is_blank(cell):
+        return None
+    return cells.location(cell, "cleaned", outside=binding.outside)
 
 
 def _origin(row: Cells, binding: Binding, label: Label | None) -> Origin:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import Joined
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.nothing import no_answer, no_entry, no_question
 from unreel.core.clip import creator_of, setting_of
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
@@ -87,6 +88,28 @@ def build_rows(
     return Scorable(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
     )
+
+
+def require_rows(
+    scorable: Scorable,
+    joined: Joined,
+    protocol: Protocol[Any, Any],
+    *,
+    answers: str,
+    benchmark: str,
+) -> None:
+    """Refuse to score nothing; `answers` and `benchmark` say where they come from.
+
+    Raises:
+        UnreadableSourceError: No answer fits the benchmark, or none of its rows can be used.
+    """
+    if scorable.rows:
+        return
+    if not joined.pairs:
+        raise no_entry(benchmark, joined.rejected, n_rejected=len(joined.rejected))
+    if scorable.without_truth:
+        raise no_question(benchmark, protocol, scorable.without_truth)
+    raise no_answer(answers, joined.unknown, scorable.not_asked)
 
 
 def _size(declared: str | None, entry: Entry) -> tuple[int, int]:

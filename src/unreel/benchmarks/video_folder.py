@@ -34,7 +34,9 @@ class Written:
     refused: tuple[Rejected, ...]
 
 
-def read_video_folder(root: Path, mapping: Mapping[str, str] | None = None) -> Iterator[Row]:
+def read_video_folder(
+    root: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
+) -> Iterator[Row]:
     """One row for each row of the metadata tables of `root` or of the folders directly below it.
 
     A table in the folder `test/` puts its rows into the split `test` unless they name one.
@@ -42,7 +44,7 @@ def read_video_folder(root: Path, mapping: Mapping[str, str] | None = None) -> I
     for table in find_metadata(root):
         folder = table.parent.relative_to(root).as_posix()
         prefix = "" if folder == "." else f"{folder}/"
-        for row in read_list(table, mapping):
+        for row in read_list(table, mapping, outside=outside):
             yield _below(prefix, row) if prefix else row
 
 
@@ -106,7 +108,7 @@ def _below(prefix: str, row: Row) -> Row:
 
 
 def _prefixed(prefix: str, location: str) -> str:
-    return location if is_url(location) else prefix + location
+    return location if is_url(location) or location.startswith("/") else prefix + location
 
 
 def _usable(row: Row, *, root: Path, names: Names) -> Row:

@@ -1,11 +1,12 @@
 """`unreel compare`: reviewers side by side on the clips that both judged."""
 
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from unreel.cli.completing import complete_runs
+from unreel.cli.consent import run_options
 from unreel.cli.output import Form, form_option, json_option, print_json, print_table, say
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
@@ -38,6 +39,7 @@ _RECORD: Final = (
 @click.option(
     "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
 )
+@run_options
 @form_option
 @json_option
 def compare(
@@ -48,6 +50,7 @@ def compare(
     judge: str | None,
     form: Form,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Tell what the figures of every two RUNS differ by on the clips that both judged.
 
@@ -57,9 +60,9 @@ def compare(
     was not asked, failed, or cannot be read.
     """
     compare_runs = Lazy("unreel.evaluate.comparing:compare_runs", "eval").load()
-    open_named_run = Lazy("unreel.evaluate.finding:open_named_run", "eval").load()
+    open_told = Lazy("unreel.cli.named_run:open_told", "eval").load()
     settings = read_settings()
-    opened = [open_named_run(run, settings) for run in runs]
+    opened = [open_told(run, settings, **given) for run in runs]
     found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
     if as_json:
         print_json(found)

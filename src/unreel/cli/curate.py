@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from unreel.cli.consent import outside_option
 from unreel.cli.curate_publish import sheet
 from unreel.cli.curate_start import check, init, settings
 from unreel.cli.output import echo, json_option, print_json, print_table, say, trusted_option
@@ -53,6 +54,7 @@ def job_options(command: F) -> F:
         ),
         click.option("--accept-leak", is_flag=True, help="Freeze although the audit fails."),
         click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
+        outside_option,
         trusted_option,
         json_option,
     )

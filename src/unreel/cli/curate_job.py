@@ -34,10 +34,12 @@ def _open(  # noqa: PLR0913  one parameter for each option
     workers: int,
     accept_leak: bool,
     retry_failed: bool,
+    outside: bool,
     trusted: bool,
 ) -> Curation:
     resolved = read_recipe(recipe, changes)
     bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
+    bench = replace(bench, access=replace(bench.access, outside=outside))
     if engine == "ray":
         bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
     if retry_failed:

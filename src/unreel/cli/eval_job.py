@@ -12,6 +12,7 @@ from unreel.cli.contacts import tell_contacts
 from unreel.cli.eval_words import Broken, Done, Foreseen, tell_done, tell_foreseen
 from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter
+from unreel.cli.output import say
 from unreel.cli.stopping import Stopped, goes_on
 from unreel.core.errors import (
     InvalidSettingError,
@@ -67,6 +68,8 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     fail_on_error: float,
     dry_run: bool,
     trusted: bool,
+    outside: bool,
+    accept_changed: bool,
     as_json: bool,
     **flags: Any,
 ) -> "partial[int]":
@@ -78,7 +81,8 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
     share_heaps()
     require_protection(settings, trusted=trusted)
-    runs = _plan(recipes, out, settings, trusted=trusted)
+    ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
+    runs = _plan(recipes, out, settings, ways)
     way = Way(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
     if dry_run:
         return partial(tell_foreseen, _foresee(runs, way), as_json=as_json)
@@ -97,24 +101,27 @@ def _resolve(
 ) -> EvalRecipe:
     """What was typed; where that names no benchmark, above what the run at `out` was started with."""
     if file is None and flags["benchmark"] is None and out is not None:
-        stored = find_recipe(find_place(out, read_storage(settings)))
+        place = find_place(out, read_storage(settings))
+        stored = find_recipe(place)
         if isinstance(stored, StoredRecipe):
-            return check_recipe(stored.recipe.stored() | given(flags))
+            kept = stored.benchmark
+            found = {} if kept is None else {"benchmark": str(kept.find(place))}
+            return check_recipe(stored.recipe.stored() | found | given(flags))
     return resolve_recipe(file, flags)
 
 
 def _plan(
-    recipes: Sequence[EvalRecipe], out: str | None, settings: Settings, *, trusted: bool
+    recipes: Sequence[EvalRecipe], out: str | None, settings: Settings, ways: Mapping[str, bool]
 ) -> list[Run]:
     """A run for each recipe: at `out` itself, or where there are several, below it by its usual name."""
     if len(recipes) == 1:
-        return [plan_run(recipes[0], out, settings, trusted=trusted)]
+        return [plan_run(recipes[0], out, settings, **ways)]
     runs: dict[str, Run] = {}
     for recipe in recipes:
-        run = plan_run(recipe, None, settings, trusted=trusted)
+        run = plan_run(recipe, None, settings, **ways)
         if out is not None:
             below = f"{out.rstrip('/')}/{Path(run.place.uri).name}"
-            run = plan_run(recipe, below, settings, trusted=trusted)
+            run = plan_run(recipe, below, settings, **ways)
         if (same := runs.get(run.place.uri)) is not None:
             both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
             setting, problem = "model", f"{both} would both be kept in {run.place.uri}"
@@ -181,6 +188,7 @@ def _ask(run: Run, way: Way, *, surveyed: Run | None) -> Done:
             on_due=expect,
             on_step=meter.step,
             on_phase=meter.tell,
+            on_note=say,
         )
         meter.tell("scoring")
         scores = score_run(run, mode=run.recipe.reviewer.parser)

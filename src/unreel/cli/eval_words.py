@@ -39,6 +39,11 @@ class Done:
         return sum(score.scorecard.n_questions for score in self.scores)
 
     @property
+    def n_answered(self) -> int:
+        """Those that were answered."""
+        return sum(score.scorecard.n_answered for score in self.scores)
+
+    @property
     def failures(self) -> Mapping[str, int]:
         """Questions without an answer, by reason."""
         tally: Counter[str] = Counter()
@@ -47,9 +52,9 @@ class Done:
         return tally
 
     def status(self, fail_on_error: float) -> int:
-        """1 where more failed than may."""
+        """1 where more failed than may, and where all did."""
         failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in self.scores)
-        return int(failed > fail_on_error * max(1, self.n_questions))
+        return int(not self.n_answered or failed > fail_on_error * self.n_questions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +85,10 @@ def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json
         _tell_failures(done[0])
     else:
         _tell_several(results, done)
+    for result in done:
+        if not result.n_answered:
+            name = result.outcome.reviewer
+            say(f"{name}: no question was answered, so nothing was measured")
     broken = 2 if len(done) < len(results) else 0
     return max([broken, *(result.status(fail_on_error) for result in done)])
 

@@ -9,6 +9,7 @@ import click
 
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.completing import complete_runs
+from unreel.cli.consent import run_options
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -87,6 +88,7 @@ _WHOLE: Final = "whole"
 @map_option
 @click.option("--split", help="Benchmark: this split alone.")
 @click.option("--seed", type=int, help="Benchmark: of the order in pairs and the intervals.")
+@run_options
 @trusted_option
 @json_option
 def export(  # noqa: PLR0913  one parameter for each option
@@ -97,6 +99,9 @@ def export(  # noqa: PLR0913  one parameter for each option
     parser: Mode,
     mapping: tuple[str, ...],
     trusted: bool,
+    moved_to: Path | None,
+    outside: bool,
+    accept_changed: bool,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -115,13 +120,15 @@ def export(  # noqa: PLR0913  one parameter for each option
             remedy = "A run knows what it asked: leave it out, or export a benchmark with --to KIT"
             raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
         write_rows = Lazy("unreel.cli.export_run:write_rows", extra="eval").load()
-        write_rows(source, out, form=form, mode=parser, as_json=as_json)
+        told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
+        write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
         return
     if "protocol" not in given:
         option, remedy = "--protocol", "Say what is asked: trace, realism, reality or preference"
         raise InvalidSettingError(option, f"--to {form} needs it", remedy)
+    reading = {"mapping": read_mapping(mapping) or None, "outside": outside}
     exported = _export_kit(
-        source, out, form=form, settings=given | {"mode": parser}, mapping=mapping, trusted=trusted
+        source, out, form=form, settings=given | {"mode": parser}, reading=reading, trusted=trusted
     )
     _tell(exported, form, as_json=as_json)
     sys.exit(1 if exported.n_rejected else 0)
@@ -133,7 +140,7 @@ def _export_kit(
     *,
     form: str,
     settings: dict[str, Any],
-    mapping: tuple[str, ...],
+    reading: dict[str, Any],
     trusted: bool,
 ) -> "Exported":
     from unreel.benchmarks.export.item import ExportRecipe
@@ -150,7 +157,7 @@ def _export_kit(
     settings["sampling"] = None if plan == _WHOLE else plan
     name = settings.pop("name", None) or _task_name(source, settings["protocol"])
     recipe = ExportRecipe(name=name, **settings)
-    benchmark = open_benchmark(Path(source), layout, mapping=read_mapping(mapping) or None)
+    benchmark = open_benchmark(Path(source), layout, **reading)
     with media_reader(read_settings(), trusted=trusted) as reader:
         exported: Exported = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
     return exported

@@ -1,11 +1,12 @@
 """`unreel report`: runs as a page to look at."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unreel.cli.completing import complete_runs
+from unreel.cli.consent import run_options
 from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
@@ -33,9 +34,16 @@ if TYPE_CHECKING:
 @click.option(
     "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
 )
+@run_options
 @json_option
 def report(
-    *, runs: tuple[str, ...], out: Path, media: "Media", judge: str | None, as_json: bool
+    *,
+    runs: tuple[str, ...],
+    out: Path,
+    media: "Media",
+    judge: str | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Show RUNS as static pages: leaderboards, charts, and every clip with its answers.
 
@@ -43,9 +51,9 @@ def report(
     from any web server. Nobody is asked.
     """
     write_report = Lazy("unreel.report.site:write_report", "report").load()
-    open_named_run = Lazy("unreel.evaluate.finding:open_named_run", "report").load()
+    open_told = Lazy("unreel.cli.named_run:open_told", "report").load()
     settings = read_settings()
-    opened = [open_named_run(run, settings) for run in runs]
+    opened = [open_told(run, settings, **given) for run in runs]
     written = write_report(opened, out, media=media, judge=judge)
     if as_json:
         print_json(written)

@@ -11,16 +11,18 @@ import click
 from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Layout, open_benchmark
-from unreel.benchmarks.scoring import build_rows
+from unreel.benchmarks.scoring import build_rows, require_rows
 from unreel.benchmarks.tables import columns_of
 from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.completing import complete_runs
+from unreel.cli.consent import changed_option, outside_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import Form, form_option, json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts, say_left_over
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
+from unreel.core.settings import read_settings
 from unreel.protocols.protocol import VOTED, Mode, Subject, protocol
 
 
@@ -51,7 +53,7 @@ class ScoredAnswers:
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
     metavar="B",
-    help="Folder or table of clips with their truth.",
+    help="Folder or table of clips with their truth; of a run, where it lies now.",
 )
 @click.option(
     "--layout",
@@ -59,6 +61,8 @@ class ScoredAnswers:
     help="How B lies on disk; found by itself.",
 )
 @map_option
+@outside_option
+@changed_option
 @click.option(
     "--protocol",
     "instrument",
@@ -100,6 +104,8 @@ def score(  # noqa: PLR0913  one parameter for each option
     benchmark: Path | None,
     layout: str | None,
     mapping: tuple[str, ...],
+    outside: bool,
+    accept_changed: bool,
     instrument: str | None,
     prompt: str,
     parser: Mode | None,
@@ -114,15 +120,19 @@ def score(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
 
-    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts alone. A
-    file is JSONL, CSV, TSV or Parquet with `name` and `text` or `failure`, or with `name`, `voter` and
+    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
+    benchmark, and --benchmark names that where it was moved. A file is JSONL, CSV, TSV or Parquet with
+    `name` and `text` or `failure`, or with `name`, `voter` and
     `label` for people's votes; it needs --benchmark and --protocol.
     No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
     matched.
     """
     if "://" in answers or Path(answers).is_dir():
         score_kept = Lazy("unreel.cli.score_run:score_kept", extra="eval").load()
-        sys.exit(score_kept(answers, parser, judges=judges, sts=sts, form=form, as_json=as_json))
+        open_told = Lazy("unreel.cli.named_run:open_told", extra="eval").load()
+        said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
+        run = open_told(answers, read_settings(), **said)
+        sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
     if benchmark is None or instrument is None:
@@ -134,7 +144,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
-    opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping))
+    opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping), outside=outside)
     if VOTER in columns_of(Path(answers)):
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
@@ -146,6 +156,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         split
     )
     scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
+    require_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
     rows, told = scorable.rows, {}
     if judges or sts:
         score_words = Lazy("unreel.cli.score_texts:score_words", extra="eval").load()

@@ -7,14 +7,14 @@ from unreel.cli.output import Form, print_json, say
 from unreel.cli.score_texts import open_texts, tell_texts
 from unreel.cli.scorecard import print_scores, score_rows
 from unreel.core.settings import read_settings
-from unreel.evaluate.finding import open_named_run
+from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import kept_rulings
 from unreel.protocols.protocol import Mode
 
 
 def score_kept(
-    named: str,
+    run: Run,
     parser: Mode | None,
     *,
     judges: Sequence[str],
@@ -22,9 +22,7 @@ def score_kept(
     form: Form,
     as_json: bool,
 ) -> int:
-    """Print the scorecards of the run in the folder or prefix `named`; the status of the command."""
-    settings = read_settings()
-    run = open_named_run(named, settings)
+    """Print the scorecards of the run; the status of the command."""
     mode = parser or run.recipe.reviewer.parser
     scorer = open_texts(
         run.recipe.instrument,
@@ -32,17 +30,17 @@ def score_kept(
         sts=sts,
         seed=run.recipe.seed,
         kept=kept_rulings(run),
-        settings=settings,
+        settings=read_settings(),
     )
     scores = score_run(run, mode=mode, score_texts=scorer or (lambda rows: rows))
     told = tell_texts(scorer)
     if as_json:
-        print_json({"run": named, "scores": score_rows(scores), **told})
+        print_json({"run": run.place.uri, "scores": score_rows(scores), **told})
     else:
         print_scores(scores, form)
         for what, value in told.items():
             say(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
-            say(f"Ask again what failed: {asks_again(named)}")
+            say(f"Ask again what failed: {asks_again(run.place.uri)}")
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
     return 0 if complete else 1

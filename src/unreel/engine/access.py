@@ -26,6 +26,8 @@ class Access:
 
     settings: Settings
     trusted: bool = False
+    outside: bool = False
+    """Whether tables may name files outside their folder."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options of the object store that holds clips: see `unreel.engine.place.Place`."""
     named: tuple[str, ...] = ()
@@ -52,6 +54,20 @@ def file_mark(location: str) -> str:
     except OSError:
         return digest("file", location)
     return digest("file", location, str(found.st_size), str(found.st_mtime_ns))
+
+
+def file_key(location: str) -> str:
+    """Identity of a file by what its benchmark calls it: the same wherever the benchmark lies."""
+    return digest("file of a benchmark", location)
+
+
+def file_state(path: str) -> str:
+    """What tells a file from one that replaces it: size and time of change; "" for no file."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:

@@ -44,6 +44,7 @@ def local_folder(place: Place, settings: Settings) -> Path:
     return settings.state_folder / "runs" / digest("place", place.uri)[:16]
 
 
-def open_access(settings: Settings, *, trusted: bool = False) -> Access:
+def open_access(settings: Settings, *, trusted: bool = False, outside: bool = False) -> Access:
     """How clips are opened, in the store that the environment names too."""
-    return Access(settings=settings, trusted=trusted, storage=read_storage(settings))
+    storage = read_storage(settings)
+    return Access(settings=settings, trusted=trusted, outside=outside, storage=storage)

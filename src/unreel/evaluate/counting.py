@@ -1,11 +1,16 @@
 """What goes by in an eval: looked at ahead and counted on the way, so that a benchmark is read no more often."""
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.planning import Planned, Unaskable
+from unreel.benchmarks.reading import Reading
+from unreel.core.clip import Clip
 from unreel.engine.stage import Row
+from unreel.evaluate.asking import answer_row
 
 if TYPE_CHECKING:
     from unreel.engine.table import Table
@@ -66,3 +71,27 @@ def find_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> 
         for key, row in chunk.items():
             if key not in held or held[key].is_due(row, retry):
                 yield row
+
+
+class LeftOut:
+    """What is not asked, counted while the questions go by."""
+
+    def __init__(self) -> None:
+        self.unreadable: Counter[str] = Counter()
+        self.reading = Reading()
+
+    def sift(
+        self, plan: Iterable[Planned[Clip] | Unaskable | Rejected], reviewer: str
+    ) -> Iterator[dict[str, Any]]:
+        for planned in plan:
+            if isinstance(planned, Planned):
+                yield answer_row(planned, reviewer)
+            else:
+                self.leave(planned)
+
+    def leave(self, planned: Unaskable | Rejected) -> None:
+        match planned:
+            case Unaskable():
+                self.unreadable[planned.failure.reason.value] += 1
+            case Rejected():
+                self.reading.reject(planned)

@@ -1,5 +1,6 @@
 """Runs by name: one to start, one that is named, or all that lie below a folder or a prefix."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -21,20 +22,59 @@ _TABLES: Final = ("clips.lance", "answers.lance")
 
 
 def plan_run(
-    recipe: EvalRecipe, out: str | Path | None, settings: Settings, *, trusted: bool
+    recipe: EvalRecipe,
+    out: str | Path | None,
+    settings: Settings,
+    *,
+    trusted: bool,
+    outside: bool = False,
+    accept_changed: bool = False,
 ) -> Run:
     """The run of `recipe` at `out`, a folder or a prefix; below `runs/`, by its name, where none is named."""
-    parts = (recipe.reviewer.model, recipe.protocol, recipe.benchmark)
-    slug = "-".join(plain_name(Path(part).name.partition("@")[0]) for part in parts)
-    access = open_access(settings, trusted=trusted)
-    place = find_place(str(out or Path("runs") / slug), access.storage)
-    return Run(place=place, recipe=recipe, access=access, ledgers=local_folder(place, settings))
+    access = open_access(settings, trusted=trusted, outside=outside)
+    place = find_place(str(out or Path("runs") / name_run(recipe)), access.storage)
+    return Run(
+        place=place,
+        recipe=recipe,
+        access=access,
+        ledgers=local_folder(place, settings),
+        accept_changed=accept_changed,
+    )
 
 
-def open_named_run(text: str, settings: Settings) -> Run:
-    """The run that `unreel eval --out` wrote to the folder or prefix `text`."""
+def name_run(recipe: EvalRecipe) -> str:
+    """What a run is called where nobody names it: by its model, wherever that is served, and what it is asked."""
+    model = recipe.reviewer.model.partition("@")[0]
+    benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
+    parts = (Path(model).name, recipe.protocol, Path(benchmark).name)
+    return "-".join(map(plain_name, parts))
+
+
+def open_named_run(
+    text: str,
+    settings: Settings,
+    *,
+    moved_to: Path | None = None,
+    outside: bool = False,
+    accept_changed: bool = False,
+) -> Run:
+    """The run that `unreel eval --out` wrote to the folder or prefix `text`.
+
+    Args:
+        text: as a person names it.
+        settings: of this process.
+        moved_to: where its benchmark lies now, where that is not where it was.
+        outside: whether its table may name files outside its folder.
+        accept_changed: whether its benchmark may be another one by now.
+    """
     place = find_place(text, read_storage(settings))
-    return open_run(place, open_access(settings), ledgers=local_folder(place, settings))
+    return open_run(
+        place,
+        open_access(settings, outside=outside),
+        ledgers=local_folder(place, settings),
+        moved_to=moved_to,
+        accept_changed=accept_changed,
+    )
 
 
 def find_runs(text: str, settings: Settings) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,8 +19,8 @@ from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
 from unreel.engine.table import Held
 from unreel.engine.trouble import stores_told
-from unreel.evaluate.counting import find_due
-from unreel.evaluate.job import NEVER_PUT, LeftOut, Run, Step
+from unreel.evaluate.counting import LeftOut, find_due
+from unreel.evaluate.job import NEVER_PUT, Run, Step, identify_now, keeper_of
 from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
 from unreel.reviewers.endpoint.families import family_of
@@ -90,8 +91,8 @@ def forecast(
         n_due=tally.n_due,
         failed=dict(tally.failed),
         unreadable=dict(left_out.unreadable),
-        n_rejected=left_out.n_rejected,
-        drawn=left_out.drawn,
+        n_rejected=left_out.reading.n_rejected,
+        drawn=left_out.reading.drawn,
         bill=tally.bill(),
     )
 
@@ -102,7 +103,8 @@ def _surveyed(
 ) -> Iterator[Survey]:
     """What is found at the clips: in the run's table, and for new ones in a table that goes away."""
     benchmark = run.benchmark()
-    entries = list(run.entries(benchmark, left_out.reject, left_out.draw))
+    entries = list(run.entries(benchmark, left_out.reading))
+    keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     new = list(find_due(files, run.clips, retry=()))
     on_due("clips", len(new))
@@ -115,7 +117,7 @@ def _surveyed(
             ledger=Path(folder) / "clips.ledger",
             on_progress=lambda progress: on_step("clips", progress),
         )
-        yield Survey(aside, run.clips)
+        yield run.survey(benchmark, aside)
 
 
 def _questions(run: Run, survey: Survey, left_out: LeftOut) -> Iterator[Planned[Clip]]:

@@ -1,19 +1,19 @@
 """A run: a folder or a prefix of a store with its recipe, its clips and its answers."""
 
 import itertools
-import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from unreel.benchmarks.choosing import Drawn, choose
-from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.nothing import no_question
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.planning import Planned, Scope, Unaskable, plan_questions
+from unreel.benchmarks.planning import Planned, Scope, Unaskable, find_truthless, plan_questions
+from unreel.benchmarks.reading import Identity, Reading, identify
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
@@ -29,11 +29,13 @@ from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import Table
 from unreel.engine.trouble import stores_told
-from unreel.evaluate.asking import ReviewStage, add_costs, answer_row
-from unreel.evaluate.counting import Ahead, Roll, count_due
+from unreel.evaluate.asking import ReviewStage, add_costs
+from unreel.evaluate.counting import Ahead, LeftOut, Roll, count_due
 from unreel.evaluate.fitting import Learnable, describe_reviewer
+from unreel.evaluate.keeping import Keeper, find_before
+from unreel.evaluate.kept_benchmark import KeptBenchmark, require_unchanged
 from unreel.evaluate.recipe import EvalRecipe
-from unreel.evaluate.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
+from unreel.evaluate.stored_recipe import StoredRecipe
 from unreel.evaluate.survey import Survey, SurveyStage, recall, survey_rows
 from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
 from unreel.reviewers.contract import Reviewer
@@ -58,6 +60,14 @@ class Run:
     """A local folder for the ledgers of starts; the next try on this machine finds it again."""
     asked: Instrument | None = None
     """What it asked, where it was kept; `None`: what this release asks."""
+    kept: KeptBenchmark | None = None
+    """What it stores of its benchmark, where it was opened again."""
+    moved_to: Path | None = None
+    """Where a person says that its benchmark lies now."""
+    asked_outside: bool = False
+    """Whether its table named files outside its folder; whoever opens it has to allow that again."""
+    accept_changed: bool = False
+    """Whether a person says that it goes on, or is scored, although it asked otherwise."""
 
     @property
     def answers(self) -> Table:
@@ -84,41 +94,80 @@ class Run:
             seed=recipe.seed,
         )
 
+    @property
+    def benchmark_path(self) -> Path:
+        """Where its benchmark lies.
+
+        Raises:
+            UnreadableSourceError: It is not where it was.
+        """
+        if self.moved_to is not None:
+            return self.moved_to
+        return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)
+
     def benchmark(self) -> Benchmark:
-        """The benchmark that it asks about."""
-        recipe = self.recipe
-        return open_benchmark(Path(recipe.benchmark), recipe.layout, mapping=recipe.mapping or None)
+        """The benchmark that it asks about.
 
-    def entries(
-        self,
-        benchmark: Benchmark,
-        on_rejected: Callable[[Rejected], None] = lambda _row: None,
-        on_drawn: Callable[[Drawn], None] = lambda _drawn: None,
-    ) -> Iterator[Entry]:
-        """The entries that it asks about; rows that cannot be used are told to `on_rejected`."""
-        usable, recipe = self._usable(benchmark, on_rejected), self.recipe
-        if recipe.limit is None or recipe.choice == "first":
-            return itertools.islice(usable, recipe.limit)
-        choice = choose(usable, recipe.limit, seed=recipe.seed)
-        on_drawn(choice.drawn)
-        return iter(choice.entries)
+        Raises:
+            InvalidSettingError: Its table names files outside its folder, and nobody allowed that.
+        """
+        recipe, outside = self.recipe, self.access.outside
+        if self.asked_outside and not outside:
+            option, problem = "--allow-outside", f"{self.place.uri} was asked with it"
+            remedy = "Add it if you trust the table: it may name any file of this machine"
+            raise InvalidSettingError(option, problem, remedy)
+        mapping = recipe.mapping or None
+        return open_benchmark(self.benchmark_path, recipe.layout, mapping=mapping, outside=outside)
 
-    def _usable(
-        self, benchmark: Benchmark, on_rejected: Callable[[Rejected], None]
-    ) -> Iterator[Entry]:
-        for row in benchmark:
-            if isinstance(row, Rejected):
-                on_rejected(row)
-            elif self.recipe.split in {None, row.split}:
-                yield row
+    def entries(self, benchmark: Benchmark, reading: Reading | None = None) -> Iterator[Entry]:
+        """The entries that it asks about, one at least; `reading` notes all that goes by.
+
+        Raises:
+            UnreelError: There is none, for a reason that it tells.
+        """
+        reading, recipe = reading or Reading(), self.recipe
+        usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
+        chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
+        if recipe.limit is not None and recipe.choice == "balanced":
+            choice = choose(usable, recipe.limit, seed=recipe.seed)
+            reading.drawn, chosen = choice.drawn, iter(choice.entries)
+        first = next(chosen, None)
+        if first is None:
+            raise reading.nothing(str(self.benchmark_path), recipe.split)
+        yield from itertools.chain([first], chosen)
+
+    def survey(self, benchmark: Benchmark, *tables: Table) -> Survey:
+        """What was found at its files; `tables` know better than its own."""
+        typed = Path(self.recipe.benchmark)
+        if benchmark.root != self.benchmark_path:
+            typed = typed.parent
+        return Survey(*tables, self.clips, typed=typed if self.kept is None else None)
 
     def plan(self, survey: Survey | None = None) -> Iterator[Planned[Clip] | Unaskable | Rejected]:
-        """Its questions, once its clips were surveyed."""
-        benchmark, scope = self.benchmark(), self.scope
-        found = (survey or Survey(self.clips)).find_files(
-            benchmark, self.entries(benchmark), cleaned=scope.shows_cleaned
+        """Its questions, once its clips were surveyed.
+
+        Raises:
+            InvalidSettingError: The benchmark is not what it was when the run asked about it.
+            UnreadableSourceError: It gives no question.
+        """
+        benchmark, scope, reading = self.benchmark(), self.scope, Reading()
+        found = (survey or self.survey(benchmark)).find_files(
+            benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
         )
-        return plan_questions(found, scope)
+        n_asked, rejected = 0, list[Rejected]()
+        for planned in plan_questions(found, scope):
+            if isinstance(planned, Rejected):
+                rejected.extend([planned] if not rejected else [])
+            elif isinstance(planned, Unaskable) and not planned.truths:
+                half = Rejected(planned.name, str(planned.failure))
+                rejected.extend([half] if not rejected else [])
+            else:
+                n_asked += 1
+            yield planned
+        if self.kept is not None and reading.identity is not None and not self.accept_changed:
+            require_unchanged(self.kept, reading.identity, path=self.benchmark_path, run=self.place)
+        if not n_asked:
+            raise no_question(str(self.benchmark_path), scope.protocol, rejected)
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
@@ -155,25 +204,34 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     on_step: Step = lambda _part, _progress: None,
     on_phase: Callable[[str], None] = lambda _words: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
+    on_note: Callable[[str], None] = lambda _note: None,
 ) -> Outcome:
     """Ask every question of the run that has no answer yet, and keep what comes back.
 
-    The benchmark is gone through twice: to survey its clips, then to ask.
+    The benchmark is gone through twice: to survey its clips, then to ask; a long one once more before,
+    where answers are there already, to see that it is still the same.
 
     `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
     look ahead it is told that many answers at most, and nothing of the clips. `on_phase` is told in words
-    what begins between the parts. Files that the run `surveyed` knows are not looked at again. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
-    the steps of each commit, by name and part (`answers-written`), for tests that kill a run.
+    what begins between the parts. Files that the run `surveyed` knows are not looked at again. `reviewer`
+    is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
+    the steps of each commit, by name and part (`answers-written`), for tests that kill a run. `on_note`
+    is told what a person should know of a run that goes on.
+
+    Raises:
+        InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
     """
     require_conditional_puts(run.place)
     on_phase(f"reading {run.recipe.benchmark}")
     benchmark = run.benchmark()
     left_out, cleaned = LeftOut(), run.scope.shows_cleaned
+    reading = left_out.reading
     learns = reviewer is None and run.recipe.reviewer.learns
     # Whoever cannot be asked is told of before the first clip is opened.
     opener = None if learns else _opener(run, reviewer)
-    roll = Roll(run.entries(benchmark, left_out.reject, left_out.draw), keeps=learns)
-    _require_cleaned(run.scope, roll, is_known=roll.ahead.is_whole)
+    roll = Roll(run.entries(benchmark, reading), keeps=learns)
+    if roll.ahead.is_whole:
+        _require_askable(run, roll)
 
     def put(
         part: str, rows: Iterable[Row], stage: Stage, *, table: Table, retry: Collection[str]
@@ -193,6 +251,9 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 
     again = NEVER_PUT.union(retry_failed)
     with _driving(run.place), kept_up(engine) as runner:
+        keeper = keeper_of(run)
+        known = None if opener is None else opener.name
+        keeper.take_up(known, partial(identify_now, run, benchmark, reading), on_note)
         if on_due is not None and roll.ahead.is_whole:
             files = survey_rows(benchmark, roll.ahead.first, run.access, cleaned=cleaned)
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
@@ -201,15 +262,14 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             clips = recall(clips, surveyed.clips)
         survey = SurveyStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        _require_cleaned(run.scope, roll, is_known=True)
+        _require_cleaned(run.scope, roll)
         if opener is None:
             on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_learnables, run, benchmark, roll.kept)
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
-        _keep_recipe(run, opener.name)
+        keeper.keep(opener.name, reading.identity)
         on_phase("counting the questions")
-        in_flight = run.recipe.reviewer.max_connections
-        stage = ReviewStage(opener, run.access, in_flight=in_flight)
+        stage = ReviewStage(opener, run.access, in_flight=run.recipe.reviewer.max_connections)
         questions: Iterable[Row] = left_out.sift(run.plan(), opener.name)
         if on_due is not None:
             questions = ahead = Ahead(questions)
@@ -222,9 +282,32 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         clips=looked_at,
         answers=asked,
         unreadable=dict(left_out.unreadable),
-        n_rejected=left_out.n_rejected,
-        rejected=tuple(left_out.rejected),
-        drawn=left_out.drawn,
+        n_rejected=reading.n_rejected,
+        rejected=tuple(reading.rejected),
+        drawn=reading.drawn,
+    )
+
+
+def identify_now(
+    run: Run, benchmark: Benchmark, reading: Reading, before: StoredRecipe
+) -> Identity | None:
+    """What the run's benchmark is now, read as `before` was: from a reading of it, or read for that."""
+    if before.outside != run.access.outside:
+        access = replace(run.access, outside=before.outside)
+        return identify(replace(run, access=access).benchmark())
+    return reading.identity or identify(benchmark)
+
+
+def keeper_of(run: Run) -> Keeper:
+    """What keeps the run from being mixed with another, with what it holds already."""
+    before = find_before(run.place)
+    held = before if run.answers.count() else None
+    return Keeper(
+        place=run.place,
+        recipe=run.recipe,
+        outside=run.access.outside,
+        accept_changed=run.accept_changed,
+        before=held,
     )
 
 
@@ -242,7 +325,14 @@ def _driving(place: Place) -> Iterator[None]:
         yield
 
 
-def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
+def open_run(
+    place: Place,
+    access: Access,
+    *,
+    ledgers: Path,
+    moved_to: Path | None = None,
+    accept_changed: bool = False,
+) -> Run:
     """The run kept at `place`, with the recipe that it was started with.
 
     Raises:
@@ -251,14 +341,20 @@ def open_run(place: Place, access: Access, *, ledgers: Path) -> Run:
     """
     stored = _require_recipe(place)
     return Run(
-        place=place, recipe=stored.recipe, access=access, ledgers=ledgers, asked=stored.instrument
+        place=place,
+        recipe=stored.recipe,
+        access=access,
+        ledgers=ledgers,
+        asked=stored.instrument,
+        kept=stored.benchmark,
+        moved_to=moved_to,
+        asked_outside=stored.outside,
+        accept_changed=accept_changed,
     )
 
 
 def _require_recipe(place: Place) -> StoredRecipe:
-    stored = find_recipe(place)
-    if isinstance(stored, UnusableRecipe):
-        raise stored.error(place.uri)
+    stored = find_before(place)
     if stored is None:
         setting, problem = "run", f"{place.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
@@ -266,76 +362,28 @@ def _require_recipe(place: Place) -> StoredRecipe:
     return stored
 
 
-class LeftOut:
-    """What is not asked, counted while the questions go by."""
-
-    def __init__(self) -> None:
-        self.unreadable: Counter[str] = Counter()
-        self.n_rejected = 0
-        self.rejected: list[Rejected] = []
-        self.drawn: Drawn | None = None
-
-    def draw(self, drawn: Drawn) -> None:
-        self.drawn = drawn
-
-    def reject(self, row: Rejected) -> None:
-        self.n_rejected += 1
-        if len(self.rejected) < REASONS_SHOWN:
-            self.rejected.append(row)
-
-    def sift(
-        self, plan: Iterable[Planned[Clip] | Unaskable | Rejected], reviewer: str
-    ) -> Iterator[dict[str, Any]]:
-        for planned in plan:
-            if isinstance(planned, Planned):
-                yield answer_row(planned, reviewer)
-            else:
-                self.leave(planned)
-
-    def leave(self, planned: Unaskable | Rejected) -> None:
-        match planned:
-            case Unaskable():
-                self.unreadable[planned.failure.reason.value] += 1
-            case Rejected():
-                self.reject(planned)
-
-
-def _require_cleaned(scope: Scope, roll: Roll, *, is_known: bool) -> None:
-    """Refuse `watermark=removed` where, as is known, no entry has a copy without its watermark."""
-    if scope.shows_cleaned and is_known and not roll.has_cleaned:
+def _require_cleaned(scope: Scope, roll: Roll) -> None:
+    """Refuse `watermark=removed` where no entry has a copy without its watermark."""
+    if scope.shows_cleaned and not roll.has_cleaned:
         setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
         remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
         raise InvalidSettingError(setting, problem, remedy)
 
 
+def _require_askable(run: Run, roll: Roll) -> None:
+    """Refuse before the first clip is opened what nobody could be asked, or no answer be compared with."""
+    _require_cleaned(run.scope, roll)
+    truthless = find_truthless(roll.ahead.first, run.scope)
+    if len(truthless) == len(roll.ahead.first):
+        raise no_question(str(run.benchmark_path), run.scope.protocol, truthless)
+
+
 def _learnables(run: Run, benchmark: Benchmark, entries: Iterable[Entry]) -> Iterator[Learnable]:
     cleaned = run.scope.shows_cleaned
-    for found in Survey(run.clips).find_files(benchmark, entries, cleaned=cleaned):
+    for found in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
         for clip in (found.clip, found.cleaned):
             if isinstance(clip, Clip):
                 yield Learnable(clip, found.entry.origin, found.entry.group)
-
-
-def _keep_recipe(run: Run, reviewer: str) -> None:
-    """Store the recipe; a run that was started with another one is refused."""
-    instrument = run.recipe.instrument.instrument
-    document = {
-        "reviewer": reviewer,
-        "instrument": str(instrument),
-        "recipe": run.recipe.stored(),
-    }
-    text = json.dumps(document, indent=2, sort_keys=True) + "\n"
-    before = find_recipe(run.place)
-    if isinstance(before, UnusableRecipe):
-        raise before.error(run.place.uri)
-    if before is not None and (before.instrument, before.reviewer) != (instrument, reviewer):
-        found = f"{run.place.uri} holds a run of {before.reviewer}"
-        setting, problem = "out", f"{found} that asked {before.instrument}"
-        remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
-        if before.instrument == instrument:
-            problem, remedy = found, "Name another folder, or the same recipe"
-        raise InvalidSettingError(setting, problem, remedy)
-    run.place.put(RECIPE_FILE, text.encode())
 
 
 def _ledger(run: Run, part: str) -> Path:

@@ -14,6 +14,7 @@ from unreel.core.errors import (
 )
 from unreel.core.question import Instrument
 from unreel.engine.place import Place
+from unreel.evaluate.kept_benchmark import KeptBenchmark
 from unreel.evaluate.recipe import EvalRecipe, check_recipe
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import Section, Text
@@ -27,6 +28,8 @@ class _Document(Section):
     reviewer: Annotated[Text, Field(min_length=1)]
     instrument: Text
     recipe: dict[str, Any]
+    benchmark: KeptBenchmark | None = None
+    allow_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,10 @@ class StoredRecipe:
     instrument: Instrument
     """What the run asked: this release's version, or an earlier one that it can still score."""
     recipe: EvalRecipe
+    benchmark: KeptBenchmark | None
+    """Where its benchmark lies, and its fingerprint; `None`: an earlier release began the run."""
+    outside: bool
+    """Whether its table may name files outside its folder; a person has to say so again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +89,13 @@ def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
         return UnusableRecipe(problem=problem, other_release=True)
     for instrument in recipe.instrument.read_instruments:
         if str(instrument) == stored.instrument:
-            return StoredRecipe(reviewer=stored.reviewer, instrument=instrument, recipe=recipe)
+            return StoredRecipe(
+                reviewer=stored.reviewer,
+                instrument=instrument,
+                recipe=recipe,
+                benchmark=stored.benchmark,
+                outside=stored.allow_outside,
+            )
     now = recipe.instrument.instrument
     problem = f"the run asked {stored.instrument!a}, and this release asks {now}"
     return UnusableRecipe(problem=problem, other_release=True)

@@ -2,10 +2,13 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import Found
@@ -14,7 +17,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.engine.access import Access, file_mark, local_copy, object_marks
+from unreel.engine.access import Access, file_key, file_mark, file_state, local_copy, object_marks
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
 
@@ -43,21 +46,30 @@ class SurveyStage(MediaStage):
             return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a benchmark: in the benchmark's words, and where that is now."""
+
+    words: str
+    place: str
+
+    @property
+    def key(self) -> str:
+        return file_mark(self.words) if is_url(self.words) else file_key(self.words)
+
+
 def survey_rows(
     benchmark: Benchmark, entries: Iterable[Entry], access: Access, *, cleaned: bool = False
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     source = iter(entries)
     while chunk := list(itertools.islice(source, _LOOK)):
-        rows: list[Row] = [
-            {"key": file_mark(location), "name": entry.name, "location": location}
-            for entry in chunk
-            for location in _locations(benchmark, entry, cleaned=cleaned)
-        ]
-        stored = [row["location"] for row in rows if "://" in row["location"]]
-        marks = object_marks(stored, access)
-        for row in rows:
-            yield row | ({"mark": marks[row["location"]]} if row["location"] in marks else {})
+        files = [(e, file) for e in chunk for file in _files(benchmark, e, cleaned=cleaned)]
+        marks = object_marks([file.place for _, file in files if is_url(file.place)], access)
+        for entry, file in files:
+            mark = marks[file.place] if is_url(file.place) else file_state(file.place)
+            named = {"key": file.key, "name": entry.name}
+            yield named | {"location": file.place, "mark": mark}
 
 
 def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
@@ -73,10 +85,17 @@ def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
 
 
 class Survey:
-    """What was found at the files of a benchmark, in one table or in several."""
+    """What was found at the files of a benchmark, in one table or in several.
 
-    def __init__(self, *tables: "Table") -> None:
-        self._tables = tables
+    Args:
+        tables: of a run; the first that knows a file tells of it.
+        typed: the benchmark's folder as an earlier release was told it, where such a one began the run: it
+            kept each file under its path and time of change, of which the path alone travels.
+    """
+
+    def __init__(self, *tables: "Table", typed: Path | None = None) -> None:
+        self._tables, self._typed = tables, typed
+        self._keys: dict[str, str] | None = None
 
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
@@ -91,28 +110,55 @@ class Survey:
         """Each entry with what was found at its files, in order; many are looked up at once."""
         source = iter(entries)
         while chunk := list(itertools.islice(source, _LOOK)):
-            places = [_locations(benchmark, entry, cleaned=cleaned) for entry in chunk]
-            marks = {place: file_mark(place) for pair in places for place in pair}
-            keys = list(marks.values())
-            rows = {row["key"]: row for table in self._tables for row in table.get(keys)}
+            files = [_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
+            rows = self._rows([file for both in files for file in both])
             found = {
-                place: _found(place, rows.get(mark), source=self._tables[0].place.uri)
-                for place, mark in marks.items()
+                file: _found(file.place, rows.get(file), source=self._tables[0].place.uri)
+                for both in files
+                for file in both
             }
-            for entry, (place, *second) in zip(chunk, places, strict=True):
+            for entry, (file, *second) in zip(chunk, files, strict=True):
                 yield Found(
-                    entry=entry, clip=found[place], cleaned=found[second[0]] if second else None
+                    entry=entry, clip=found[file], cleaned=found[second[0]] if second else None
                 )
 
+    def _rows(self, files: list[_File]) -> dict[_File, Row]:
+        rows = self._look_up({file: file.key for file in files})
+        if self._typed is not None:
+            missing = {f: str(self._typed / f.words) for f in files if f not in rows}
+            known = self._by_location() if missing else {}
+            rows |= self._look_up({f: known[at] for f, at in missing.items() if at in known})
+        return rows
 
-def _locations(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[str]:
+    def _by_location(self) -> dict[str, str]:
+        """The latest key of each path."""
+        if self._keys is None:
+            tables = [table for table in self._tables if table.exists()]
+            rows = (row for table in tables for row in table.rows(["key", "location"]))
+            self._keys = {row["location"]: row["key"] for row in rows}
+        return self._keys
+
+    def _look_up(self, keys: dict[_File, str]) -> dict[_File, Row]:
+        if not keys:
+            return {}
+        wanted = list(keys.values())
+        rows = {row["key"]: row for table in self._tables[::-1] for row in table.get(wanted)}
+        return {file: rows[key] for file, key in keys.items() if key in rows}
+
+
+def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_File]:
+    files = [_File(entry.location, benchmark.find(entry))]
     second = benchmark.find_cleaned(entry) if cleaned else None
-    return [benchmark.find(entry)] if second is None else [benchmark.find(entry), second]
+    if second is not None and entry.cleaned is not None:
+        files.append(_File(entry.cleaned, second))
+    return files
 
 
 def _found(location: str, row: Mapping[str, Any] | None, *, source: str) -> Clip | Failure:
     if row is None:
-        return Failure(FailureReason.CLIP_CHANGED, "it changed while the benchmark was read")
+        return Failure(
+            FailureReason.CLIP_CHANGED, "it was not surveyed: the benchmark has changed since"
+        )
     if row["failure_reason"] is not None:
         return stored_failure(row["failure_reason"], row["failure_detail"])
     if len(row["facts"] or "") > _FACTS_LENGTH:

@@ -39,8 +39,9 @@ CLIPS: Final = TableSchema(
 )
 """One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
 
-A file's key changes with its bytes. An object's key is its address, and `mark` tells its bytes: a row
-with another mark replaces it, so that a run can be scored without its store.
+A file's key is what its benchmark calls it, an object's its address, and `mark` tells its bytes: a row with
+another mark replaces it, so that a run can be scored without its clips, wherever they went. Runs of earlier
+releases hold files under their path and time of change.
 """
 
 RULINGS: Final = TableSchema(

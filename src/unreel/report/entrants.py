@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.reading import Reading
 from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
@@ -18,7 +18,6 @@ from unreel.core.question import Condition
 from unreel.evaluate.job import Run
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.scoring import Rows, score_run
-from unreel.evaluate.survey import Survey
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Protocol, Row
 from unreel.reviewers.roster import REVIEWERS
@@ -102,8 +101,8 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
     """
     read: list[Rows] = []
     scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge)))
-    rejected: list[Rejected] = []
-    subjects = _subjects(run, rejected)
+    reading = Reading()
+    subjects = _subjects(run, reading)
     stored = _stored(run)
     recipe = run.recipe
     return tuple(
@@ -112,13 +111,13 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
             is_floor=recipe.reviewer.model in FLOORS,
             condition=score.condition,
             instrument=replace(recipe.instrument, instrument=run.scope.instrument),
-            benchmark=str(Path(recipe.benchmark).resolve()),
+            benchmark=str(run.benchmark_path.resolve()),
             extent=_extent(recipe),
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
             n_not_asked=score.n_not_asked,
-            n_rejected=len(rejected),
+            n_rejected=reading.n_rejected,
             items=tuple(_items(rows, subjects, stored[str(score.condition)])),
         )
         for score, rows in zip(scores, read, strict=True)
@@ -141,13 +140,13 @@ def _items(
         yield Item(key=key, subjects=shown, rows=tuple(group), stored=stored.get(key, {}))
 
 
-def _subjects(run: Run, rejected: list[Rejected]) -> dict[str, Subject]:
+def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
     """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
     benchmark = run.benchmark()
     subjects: dict[str, Subject] = {}
-    entries = run.entries(benchmark, rejected.append)
+    entries = run.entries(benchmark, reading)
     cleaned = run.scope.shows_cleaned
-    for surveyed in Survey(run.clips).find_files(benchmark, entries, cleaned=cleaned):
+    for surveyed in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
         entry = surveyed.entry
         for clip in (surveyed.clip, surveyed.cleaned):
             if clip is not None:

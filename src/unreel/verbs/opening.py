@@ -12,7 +12,11 @@ from unreel.media.reader import MediaReader
 
 
 def open_benchmark(
-    path: str | Path, *, layout: str | None = None, mapping: Mapping[str, str] | None = None
+    path: str | Path,
+    *,
+    layout: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    allow_outside: bool = False,
 ) -> Benchmark:
     """The benchmark at `path`, a folder or a table: iterate over it for its entries.
 
@@ -22,12 +26,13 @@ def open_benchmark(
         path: folder, or table of clips with their truth.
         layout: how it lies on disk, where it could be several: `list`, `folders`, `deeptrace`, ...
         mapping: the columns of a table that has names of its own, for example `{"label": "is_fake"}`.
+        allow_outside: let a table name files outside its folder; for tables of your own only.
 
     Raises:
         UnreadableSourceError: No layout fits, or several do and none is named.
         UnknownNameError: No layout has that name.
     """
-    return opening.open_benchmark(Path(path), layout, mapping=mapping)
+    return opening.open_benchmark(Path(path), layout, mapping=mapping, outside=allow_outside)
 
 
 @contextmanager

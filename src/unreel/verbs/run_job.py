@@ -1,5 +1,6 @@
 """What `evaluate` and `open_run` load when they run: the job, and the tables that keep its answers."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ def start(  # noqa: PLR0913  what `evaluate` takes
     engine: str,
     retry_failed: bool,
     trusted: bool,
+    allow_outside: bool,
+    accept_changed: bool,
     on_progress: Callable[[str, Progress], None] | None,
 ) -> Run:
     """The run at `out`, once everything that `asked` describes was put to `model`."""
@@ -31,17 +34,37 @@ def start(  # noqa: PLR0913  what `evaluate` takes
     recipe = check_recipe({**asked, "model": named})
     settings = read_settings()
     require_protection(settings, trusted=trusted)
-    run = plan_run(recipe, out, settings, trusted=trusted)
+    run = plan_run(
+        recipe,
+        out,
+        settings,
+        trusted=trusted,
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )
     evaluate_run(
         run,
         engine=engine,
         retry_failed=ALL_FAILURES if retry_failed else (),
         reviewer=None if isinstance(model, str) else model,
         on_step=on_progress or (lambda _part, _progress: None),
+        on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5),
     )
     return run
 
 
-def find(place: str) -> Run:
+def find(
+    place: str,
+    *,
+    benchmark: Path | None = None,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
+) -> Run:
     """The run that is kept at `place`."""
-    return open_named_run(place, read_settings())
+    return open_named_run(
+        place,
+        read_settings(),
+        moved_to=benchmark,
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )

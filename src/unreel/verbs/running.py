@@ -133,6 +133,8 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     engine: str = "local",
     retry_failed: bool = False,
     trusted: bool = False,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
     **recipe: Unpack[RecipeKeys],
 ) -> Run:
@@ -150,6 +152,8 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         engine: `local` or `ray`; an object needs `local`.
         retry_failed: ask again what failed.
         trusted: open clips in this process; by default a confined child does.
+        allow_outside: let a table name files outside its folder; for tables of your own only.
+        accept_changed: go on with the run at `out` although it asked otherwise, or about another benchmark.
         on_progress: told `clips` or `answers` and how far that part is, from another thread.
         recipe: further keys of a recipe: `limit`, `split`, `seed`, `deadline_s`, ...
 
@@ -177,17 +181,34 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         engine=engine,
         retry_failed=retry_failed,
         trusted=trusted,
+        allow_outside=allow_outside,
+        accept_changed=accept_changed,
         on_progress=on_progress,
     )
     return Run(kept)
 
 
-def open_run(place: str | Path) -> Run:
+def open_run(
+    place: str | Path,
+    *,
+    benchmark: str | Path | None = None,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
+) -> Run:
     """The run that `unreel eval` or `evaluate` keeps at a folder or `s3://bucket/prefix`.
+
+    Args:
+        place: where it is kept.
+        benchmark: where its benchmark lies now; the run knows where it was, seen from itself too.
+        allow_outside: let its table name files outside its folder, as it was asked.
+        accept_changed: score by the benchmark as it is now, although the run asked about another one.
 
     Raises:
         InvalidSettingError: There is none.
         MissingExtraError: What reads answers is not installed.
         UnreadableSourceError: It is damaged, or of another release.
     """
-    return Run(Lazy("unreel.verbs.run_job:find", "eval").load()(str(place)))
+    find = Lazy("unreel.verbs.run_job:find", "eval").load()
+    moved_to = None if benchmark is None else Path(benchmark)
+    said = {"allow_outside": allow_outside, "accept_changed": accept_changed}
+    return Run(find(str(place), benchmark=moved_to, **said))

@@ -7,7 +7,7 @@ from typing import Any
 
 from unreel.benchmarks.answers import Joined, join_answers
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.scoring import Scorable, build_rows
+from unreel.benchmarks.scoring import Scorable, build_rows, require_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
@@ -26,6 +26,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     box_space: str | None = None,
     split: str | None = None,
     seed: int = 0,
+    allow_outside: bool = False,
 ) -> Scorecard:
     """Score `answers` against the truth of `benchmark`; nobody is asked.
 
@@ -42,6 +43,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
         box_space: what boxes count in, for example `pixel`; `trace` needs it.
         split: score this split of the benchmark alone.
         seed: of the intervals.
+        allow_outside: let a table name files outside its folder; for tables of your own only.
 
     Raises:
         UnreadableSourceError: The answers or the benchmark cannot be read, or do not fit together.
@@ -53,11 +55,16 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     if instrument.needs_box_space and box_space is None:
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
-    opened = benchmark if isinstance(benchmark, Benchmark) else open_benchmark(Path(benchmark))
+    opened = benchmark
+    if not isinstance(opened, Benchmark):
+        opened = open_benchmark(Path(opened), outside=allow_outside)
     joined = _join(opened, answers, instrument).in_split(split)
     scorable = build_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
+    told = "answers" if isinstance(answers, Mapping) else str(answers)
+    source = str(opened.root if isinstance(benchmark, Benchmark) else benchmark)
+    require_rows(scorable, joined, instrument, answers=told, benchmark=source)
     _tell_missing(joined, scorable, instrument.subject)
     return instrument.score(scorable.rows, seed=seed)
 

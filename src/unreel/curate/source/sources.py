@@ -79,7 +79,7 @@ def list_sources(
 
 
 def _list_source(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:
-    found = _in_store(section, around) if is_url(section.path) else _on_disk(section, around.root)
+    found = _in_store(section, around) if is_url(section.path) else _on_disk(section, around)
     for row in islice(found, section.limit):
         if isinstance(row, Rejected):
             yield Rejected(_named(row.name, section), row.why)
@@ -106,12 +106,13 @@ def _with_defaults(entry: Entry, section: SourceSection) -> Entry:
     )
 
 
-def _on_disk(section: SourceSection, root: Path) -> Iterator[Listed | Rejected]:
-    path = root / section.path
+def _on_disk(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:
+    path, outside = around.root / section.path, around.access.outside
     if not path.exists():
         raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
     folder = path if path.is_dir() else path.parent
-    for row in stay_inside(_rows_on_disk(path, section), folder):
+    rows = _rows_on_disk(path, section, outside=outside)
+    for row in rows if outside else stay_inside(rows, folder):
         if isinstance(row, Rejected):
             yield row
         else:
@@ -119,18 +120,23 @@ def _on_disk(section: SourceSection, root: Path) -> Iterator[Listed | Rejected]:
             yield Listed(row, place, file_mark(place))
 
 
-def _rows_on_disk(path: Path, section: SourceSection) -> Iterator[Entry | Rejected]:
+def _rows_on_disk(
+    path: Path, section: SourceSection, *, outside: bool
+) -> Iterator[Entry | Rejected]:
     layout = section.layout or _layout_of(path, section)
     if layout == FILES:
         return _files(walk_videos(path), section)
     if layout == Layout.LIST and path.is_file():
-        return _table(path, section)
+        return _table(path, section, outside=outside)
     if layout == Layout.VIDEO_FOLDER:
         tables = [path] if path.is_file() else find_metadata(path)
         return (
-            row for table in tables for row in _table(table, section, below=_folder_of(table, path))
+            row
+            for table in tables
+            for row in _table(table, section, below=_folder_of(table, path), outside=outside)
         )
-    return open_benchmark(path, layout, mapping=section.columns or None).read()
+    mapping = section.columns or None
+    return open_benchmark(path, layout, mapping=mapping, outside=outside).read()
 
 
 def _layout_of(path: Path, section: SourceSection) -> str | None:
@@ -144,9 +150,11 @@ def _folder_of(table: Path, root: Path) -> str:
     return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
 
 
-def _table(table: Path, section: SourceSection, *, below: str = "") -> Iterator[Entry | Rejected]:
+def _table(
+    table: Path, section: SourceSection, *, below: str = "", outside: bool = False
+) -> Iterator[Entry | Rejected]:
     """The rows of a table; paths are relative to its folder, which is `below` of the source."""
-    binding = bind(table.name, columns_of(table), section.columns or None)
+    binding = bind(table.name, columns_of(table), section.columns or None, outside=outside)
     if "location" not in binding:
         remedy = 'Name it: columns = { location = "COLUMN" }'
         raise UnreadableSourceError(str(table), "no column holds the location", remedy)
@@ -162,7 +170,8 @@ def _table(table: Path, section: SourceSection, *, below: str = "") -> Iterator[
         except InvalidValueError as error:
             yield Rejected(name_of(row, binding, number=number), str(error))
             continue
-        place = entry.location if is_url(entry.location) else below + entry.location
+        stays = is_url(entry.location) or entry.location.startswith("/")
+        place = entry.location if stays else below + entry.location
         name = place if entry.name == entry.location else entry.name
         yield replace(entry, name=name, location=place)
 

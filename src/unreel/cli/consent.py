@@ -1,0 +1,40 @@
+"""What a person says of a benchmark: where it lies now, and that it may do what is refused otherwise."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def outside_option(command: F) -> F:
+    """Add `--allow-outside` to a command that reads tables."""
+    return click.option(
+        "--allow-outside",
+        "outside",
+        is_flag=True,
+        help="Let a table name files outside its folder: for tables of your own only.",
+    )(command)
+
+
+def changed_option(command: F) -> F:
+    """Add `--accept-changed` to a command that reads a run and its benchmark."""
+    return click.option(
+        "--accept-changed",
+        is_flag=True,
+        help="Take the benchmark as it is now, although the run asked about another one.",
+    )(command)
+
+
+def run_options(command: F) -> F:
+    """Add to a command that opens runs where their benchmark lies, and what it may."""
+    moved = click.option(
+        "--benchmark",
+        "moved_to",
+        type=click.Path(exists=True, path_type=Path),
+        metavar="PATH",
+        help="Where the benchmark of the runs lies now, where it was moved.",
+    )
+    return moved(changed_option(outside_option(command)))

@@ -1,0 +1,28 @@
+"""A run as a command names it: opened, and what to know of it said."""
+
+from pathlib import Path
+
+from unreel.cli.output import say
+from unreel.core.settings import Settings
+from unreel.evaluate.finding import open_named_run
+from unreel.evaluate.job import Run
+
+
+def open_told(
+    name: str,
+    settings: Settings,
+    *,
+    moved_to: Path | None,
+    outside: bool,
+    accept_changed: bool,
+) -> Run:
+    """The run at the folder or prefix `name`; that its benchmark cannot be known again is said."""
+    run = open_named_run(
+        name, settings, moved_to=moved_to, outside=outside, accept_changed=accept_changed
+    )
+    if run.kept is None or run.kept.identity is None:
+        say(
+            f"{name}: which benchmark it asked about is not known, it is taken for "
+            f"{run.benchmark_path}. The next `unreel eval` of the run notes its fingerprint"
+        )
+    return run
