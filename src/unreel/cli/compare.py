@@ -54,15 +54,15 @@ def compare(
 ) -> None:
     """Tell what the figures of every two RUNS differ by on the clips that both judged.
 
-    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; one run that was asked under
-    several conditions can be compared with itself. All must have asked the same instrument about the
-    same clips. Nobody is asked. Ends with status 1 when questions were left out because one of the two
-    was not asked, failed, or cannot be read.
+    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; a folder of runs stands for all
+    of them, and one run that was asked under several conditions can be compared with itself. All must
+    have asked the same instrument about the same clips. Nobody is asked. Ends with status 1 when
+    questions were left out because one of the two was not asked, failed, or cannot be read.
     """
     compare_runs = Lazy("unreel.evaluate.comparing:compare_runs", "eval").load()
-    open_told = Lazy("unreel.cli.named_run:open_told", "eval").load()
+    open_all_told = Lazy("unreel.cli.named_run:open_all_told", "eval").load()
     settings = read_settings()
-    opened = [open_told(run, settings, **given) for run in runs]
+    opened = open_all_told(runs, settings, **given)
     found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
     if as_json:
         print_json(found)

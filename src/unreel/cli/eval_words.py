@@ -52,7 +52,10 @@ class Done:
         return tally
 
     def status(self, fail_on_error: float) -> int:
-        """1 where more failed than may, and where all did."""
+        """1 where more failed than may, and where all did; 2 where no clip could be asked about."""
+        answers = self.outcome.answers
+        if self.outcome.unreadable and not (answers.already + answers.done + answers.failed):
+            return 2
         failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in self.scores)
         return int(not self.n_answered or failed > fail_on_error * self.n_questions)
 
@@ -112,6 +115,8 @@ def _report(done: Done) -> None:
         say(f"  {outcome.drawn}")
     for reason, n in {**answers.failures, **outcome.unreadable}.items():
         say(f"  failed: {n} {reason}")
+    if outcome.first_unreadable:
+        say(f"  the first clip that cannot be read is {outcome.first_unreadable}")
     if outcome.n_rejected:
         first = outcome.rejected[0]
         say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")

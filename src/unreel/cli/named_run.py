@@ -1,11 +1,18 @@
 """A run as a command names it: opened, and what to know of it said."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from unreel.cli.output import say
 from unreel.core.settings import Settings
-from unreel.evaluate.finding import open_named_run
+from unreel.evaluate.finding import name_runs, open_named_run
 from unreel.evaluate.job import Run
+
+
+def open_all_told(names: Iterable[str], settings: Settings, **given: Any) -> list[Run]:
+    """The runs at `names`, and those below names that are folders of runs: see `open_told`."""
+    return [open_told(name, settings, **given) for name in name_runs(names, settings)]
 
 
 def open_told(

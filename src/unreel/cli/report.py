@@ -47,13 +47,14 @@ def report(
 ) -> None:
     """Show RUNS as static pages: leaderboards, charts, and every clip with its answers.
 
-    A run is the folder or s3://bucket/prefix that `unreel eval` wrote. The report opens from disk and
+    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; a folder of runs stands for all
+    of them. The report opens from disk and
     from any web server. Nobody is asked.
     """
     write_report = Lazy("unreel.report.site:write_report", "report").load()
-    open_told = Lazy("unreel.cli.named_run:open_told", "report").load()
+    open_all_told = Lazy("unreel.cli.named_run:open_all_told", "report").load()
     settings = read_settings()
-    opened = [open_told(run, settings, **given) for run in runs]
+    opened = open_all_told(runs, settings, **given)
     written = write_report(opened, out, media=media, judge=judge)
     if as_json:
         print_json(written)

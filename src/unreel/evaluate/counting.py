@@ -78,6 +78,7 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.unreadable: Counter[str] = Counter()
+        self.first_unreadable = ""
         self.reading = Reading()
 
     def sift(
@@ -93,5 +94,8 @@ class LeftOut:
         match planned:
             case Unaskable():
                 self.unreadable[planned.failure.reason.value] += 1
+                self.first_unreadable = (
+                    self.first_unreadable or f"{planned.name}: {planned.failure}"
+                )
             case Rejected():
                 self.reading.reject(planned)

@@ -1,7 +1,7 @@
 """Runs by name: one to start, one that is named, or all that lie below a folder or a prefix."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from unreel.engine.place import Place
 from unreel.engine.whereabouts import find_place, local_folder, open_access
 from unreel.evaluate.job import Run, open_run
 from unreel.evaluate.recipe import EvalRecipe
-from unreel.evaluate.stored_recipe import RECIPE_FILE
+from unreel.evaluate.stored_recipe import RECIPE_FILE, find_recipe
 
 _TABLE: Final = ".lance"
 _TABLES: Final = ("clips.lance", "answers.lance")
@@ -75,6 +75,20 @@ def open_named_run(
         moved_to=moved_to,
         accept_changed=accept_changed,
     )
+
+
+def name_runs(texts: Iterable[str], settings: Settings) -> list[str]:
+    """What each of `texts` names: a run itself, or all that lie below it."""
+    storage = read_storage(settings)
+    return [
+        name
+        for text in texts
+        for name in (
+            [text]
+            if find_recipe(find_place(text, storage)) is not None
+            else [*find_runs(text, settings)] or [text]
+        )
+    ]
 
 
 def find_runs(text: str, settings: Settings) -> Iterator[str]:

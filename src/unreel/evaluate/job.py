@@ -183,6 +183,8 @@ class Outcome:
     answers: Summary
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Clips that no question could be put about, by reason."""
+    first_unreadable: str = ""
+    """The first of them, with its reason in words."""
     n_rejected: int = 0
     """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
     rejected: tuple[Rejected, ...] = ()
@@ -282,6 +284,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         clips=looked_at,
         answers=asked,
         unreadable=dict(left_out.unreadable),
+        first_unreadable=left_out.first_unreadable,
         n_rejected=reading.n_rejected,
         rejected=tuple(reading.rejected),
         drawn=reading.drawn,
