@@ -13,7 +13,9 @@ from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluate.sample import SampleReviewer
 from unreel.media.access import media_reader
 from unreel.media.annotate_wire import OnFrames
+from unreel.report.review.check import marks_not_looked_for
 from unreel.report.review.evidence import Background, Evidence, write_evidence
+from unreel.report.review.origin import tell_origin
 from unreel.report.review.provenance import ManifestState, Provenance
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import OpenReviewer
@@ -57,7 +59,10 @@ def write(
     note: str = "",
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> Evidence:
-    background = Background(provenance=NO_MANIFEST, made_at=MADE_AT, truth=truth, note=note)
+    origin = tell_origin(
+        review.clip.facts, marks=marks_not_looked_for("the clip was drawn."), provenance=NO_MANIFEST
+    )
+    background = Background(origin=origin, made_at=MADE_AT, truth=truth, note=note)
     with media_reader(Settings(), trusted=True) as reader:
         return write_evidence(
             review, out, reader=reader, background=background, on_frames=on_frames

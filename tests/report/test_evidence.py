@@ -45,11 +45,12 @@ def test_the_page_stands_alone(ball, tmp_path) -> None:
     evidence = write(review_with(ball, {"recorded:one": GENERATED}), tmp_path)
     html = evidence.page.read_text(encoding="utf-8")
     written = sorted(path.name for path in tmp_path.iterdir())
-    assert written == ["annotated.mp4", "evidence.html", "stills"]
+    assert written == ["annotated.mp4", "evidence.html", "result.json", "stills"]
     stills = {f"stills/{path.name}" for path in (tmp_path / "stills").iterdir()}
     assert len(stills) == 2
     links = set(re.findall(r'(?:src|href)="([^"#]*)"', html))
-    assert {link.partition(":")[0] for link in links} <= {"data", "annotated.mp4", *stills, ""}
+    beside = {"annotated.mp4", "result.json", *stills}
+    assert {link.partition(":")[0] for link in links} <= {"data", *beside, ""}
     assert "not forensic proof" in html
 
 
@@ -78,6 +79,75 @@ def test_the_player_gets_boxes_in_parts_of_the_frame(ball, tmp_path) -> None:
     assert one["traces"][0]["end_us"] is None
     assert one["traces"][0]["boxes"] == [{"at_us": 500_000, "x0": 0, "y0": 0, "x1": 0.5, "y1": 0.5}]
     assert two["traces"] == []
+
+
+def test_the_page_opens_with_the_sentence_then_who_then_the_file(ball, tmp_path) -> None:
+    said = {"recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
+    html = write(review_with(ball, said), tmp_path).page.read_text(encoding="utf-8")
+    told = [
+        "<h1>1 of 2 reviewers calls it generated, from 0.50 s; the other calls it real.</h1>",
+        "Who said what",
+        "How often it is right",
+        "not known.",
+        "What the file itself says",
+        "Visible marks",
+        "Signs of re-encoding",
+        '<div id="player">',
+        "it bends",
+    ]
+    places = [html.index(words) for words in told]
+    assert places == sorted(places)
+    assert "@1" not in html[: html.index("<script")]
+
+
+def test_the_player_opens_at_the_first_onset(ball, tmp_path) -> None:
+    later = {"trace": trace_text((0, 0, 96, 64), start_s=0.75)}
+    said = {"recorded:late": later, "recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
+    assert spec_of(write(review_with(ball, said), tmp_path).page)["opens_us"] == 500_000
+    nobody = {"recorded:two": {"trace": "REAL"}}
+    assert spec_of(write(review_with(ball, nobody), tmp_path).page)["opens_us"] is None
+
+
+def test_a_reviewer_that_never_answered_is_a_failure_on_its_line(ball, tmp_path) -> None:
+    said = {"one": {"trace": "REAL"}, "two": {"trace": "zq"}, "three": {"trace": "FAKE"}}
+    review = review_with(ball, said)
+    lost = Failure(FailureReason.RATE_LIMITED, "status 429")
+    silent = replace(review.opinions[2], outcome=lost, verdict=None)
+    page = write(replace(review, opinions=(*review.opinions[:2], silent)), tmp_path).page
+    real, unread, gone = spec_of(page)["tracks"]
+    assert (real["note"], real["failed"]) == ("calls it real", False)
+    assert unread["failed"]
+    assert "could not be read" in unread["note"]
+    assert gone["failed"]
+    assert "rate-limited: status 429" in gone["note"]
+    assert "marks nothing" not in page.read_text(encoding="utf-8")
+
+
+def test_the_result_tells_in_fields_what_the_page_tells(ball, tmp_path) -> None:
+    said = {"recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
+    review = review_with(ball, said)
+    evidence = write(review, tmp_path, note="A note.")
+    result = json.loads(evidence.result.read_text(encoding="utf-8"))
+    assert (result["form"], result["version"]) == ("unreel-review", 1)
+    assert result["note"] == "A note."
+    assert result["summary"] == [
+        "1 of 2 reviewers calls it generated, from 0.50 s; the other calls it real."
+    ]
+    assert result["clip"] == review.clip.id
+    first = result["opinions"][0]
+    assert (first["verdict"]["start_us"], first["start_s"]) == (500_000, 0.5)
+    assert first["reply"]["text"] == GENERATED["trace"]
+    assert [frame["seconds"] for frame in first["shown"]] == [0.125, 0.375, 0.625, 0.875]
+    assert first["record"] == "not known"
+    assert [check["name"] for check in result["checks"]][:2] == [
+        "Visible marks",
+        "Content Credentials",
+    ]
+    assert (result["evidence"]["page"], result["evidence"]["annotated"]) == (
+        "evidence.html",
+        "annotated.mp4",
+    )
+    assert result["evidence"]["stills"][0]["start_us"] == 500_000
 
 
 def test_a_time_past_the_end_stands_at_the_end(ball, tmp_path) -> None:
@@ -134,7 +204,7 @@ def test_nothing_of_an_earlier_review_stays_beside_a_new_page(ball, tmp_path) ->
     facts = replace(gone.facts, size_bytes=INLINE_BYTES + 1, container="avi")
     evidence = write(replace(review, clip=replace(gone, facts=facts)), tmp_path)
     assert isinstance(evidence.annotated, Failure)
-    assert [path.name for path in tmp_path.iterdir()] == ["evidence.html"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence.html", "result.json"]
     html = evidence.page.read_text(encoding="utf-8")
     assert "No annotated copy was made: not-a-file" in html
 
@@ -146,7 +216,8 @@ def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None
     (tmp_path / "annotated.mp4").write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt):
         write(review_with(ball, {"recorded:one": GENERATED}), tmp_path, on_frames=stop)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence.html", "stills"]
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["evidence.html", "result.json", "stills"]
     html = (tmp_path / "evidence.html").read_text(encoding="utf-8")
     assert "its making was stopped before its end" in html
 

@@ -77,9 +77,10 @@ def outline(watched, place: int) -> tuple[Image.Image, tuple[float, float, float
     )
 
 
-def ready(watched) -> None:
+def ready(watched, at_us: int = 1_250_000) -> None:
+    """Waits until the player stands where it opens: at the first onset."""
     watched.wait("document.querySelector('video').readyState >= 2")
-    watched.wait("document.querySelector('.player').dataset.atUs === '0'")
+    watched.wait(f"document.querySelector('.player').dataset.atUs === '{at_us}'")
 
 
 def seek_by_trace(watched, name: str, at_us: int) -> None:
@@ -117,7 +118,7 @@ def test_a_moving_box_is_straight_between_its_marks(watched, folder) -> None:
     assert first == pytest.approx((0.1, 0.3, 0.3, 0.6), abs=0.006)
     for _ in range(12):
         before = page.evaluate("document.querySelector('.player').dataset.atUs")
-        page.get_by_role("button", name="Frame on").click()
+        page.get_by_role("button", name="Next frame").click()
         watched.wait(f"document.querySelector('.player').dataset.atUs !== '{before}'")
     bare, half = outline(watched, 0)
     assert read_index(np.asarray(bare)) == 24
@@ -170,12 +171,12 @@ def test_nothing_that_was_said_is_run(watched, tmp_path) -> None:
     truth = (replace(MOVING, explanation=HOSTILE),)
     write(replace(review, opinions=opinions), tmp_path, truth=truth, note=HOSTILE)
     page = watched.open(tmp_path / "evidence.html")
-    ready(watched)
+    ready(watched, 0)
     page.get_by_role("button", name="recorded:").first.click()
     page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
     assert page.evaluate("window.hacked === undefined")
     assert page.evaluate("document.querySelectorAll('main img:not(.thumbs img)').length") == 0
-    assert page.evaluate("document.scripts.length") == 3
+    assert page.evaluate("document.scripts.length") == 4
     assert page.evaluate("document.body.innerText.includes('{{7*7}}')")
 
 
@@ -230,8 +231,6 @@ def real_page(shared: Path, tmp_path_factory) -> tuple[Path, Path]:
 def test_a_real_clip_seeks_to_the_frame_that_unreel_decodes(watched, real_page) -> None:
     out, clip = real_page
     watched.open(out / "evidence.html")
-    ready(watched)
-    watched.page.get_by_role("button", name="recorded:real: it bends").click()
     watched.wait("Number(document.querySelector('.player').dataset.atUs) >= 998000")
     at_us = int(watched.page.evaluate("document.querySelector('.player').dataset.atUs"))
     bare, found = outline(watched, 0)

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from unreel.cli.clip_path import ClipPath
 from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import echo, json_option, print_json, say, trusted_option
+from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
@@ -32,11 +33,16 @@ if TYPE_CHECKING:
     from unreel.evaluate.review import Inquiry, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
+    from unreel.report.review.check import Check
+    from unreel.report.review.origin import Origin
     from unreel.report.review.provenance import Provenance
+    from unreel.report.review.record import Record
     from unreel.reviewers.asking import Desk
     from unreel.reviewers.opening import Opener, OpenReviewer
 
 _FIRST_ASK_S: Final = 0.2
+_LATE_S: Final = 1.0
+"""An answer that comes later than this is told at once: somebody waits for the others."""
 _PIPE_WIDTH: Final = 110
 _COPY: Final = "frames of annotated.mp4"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -78,7 +84,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for evidence.html, annotated.mp4 and stills.",
+    help="Folder for evidence.html, annotated.mp4, stills and result.json.",
+)
+@click.option(
+    "--record",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="A run of `unreel eval`: tells how often its reviewer is right. Repeatable.",
 )
 @click.option(
     "--perturb",
@@ -131,6 +144,7 @@ class _Ask:
     prices: Path | None
     deadline_s: float | None
     perturb: bool
+    runs: tuple[str, ...]
     sample: bool
 
 
@@ -170,6 +184,7 @@ class _Desk:
         self._out, self._quiet = out, quiet
         self.is_complete = True
         self.note = ""
+        self._records: tuple[Record, ...] = ()
 
     async def review_all(self, files: Sequence[Path]) -> list[dict[str, object]]:
         """A row for each file, in order."""
@@ -179,6 +194,7 @@ class _Desk:
         loop = asyncio.get_running_loop()
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
         inquiry, openers = self._describe()
+        self._records = _read_records(self._ask.runs, self._settings)
         from unreel.reviewers.asking import Desk
         from unreel.reviewers.opening import ReviewerPool
 
@@ -216,7 +232,7 @@ class _Desk:
                 found = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
-                origin = await asyncio.to_thread(_read_origin, file, self._settings)
+                origin = await self._read_origin(clip)
                 return self._report(await found, origin, folder)
         except (MachineError, SandboxError):
             raise
@@ -225,6 +241,15 @@ class _Desk:
         self.is_complete = False
         say(f"{file}: {clip}")
         return {"file": str(file), "failure": clip}
+
+    async def _read_origin(self, clip: "Clip") -> "Origin":
+        from unreel.report.review.origin import tell_origin
+
+        file = Path(clip.location)
+        reading = asyncio.to_thread(_read_provenance, file, self._settings)
+        looking = asyncio.to_thread(_look_for_marks, file, self._reader, drawn=self._ask.sample)
+        provenance, marks = await asyncio.gather(reading, looking)
+        return tell_origin(clip.facts, marks=marks, provenance=provenance)
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
@@ -262,50 +287,42 @@ class _Desk:
     ) -> "Review":
         from unreel.evaluate.review import review_clip
 
-        show = self._show_opinions(clip)
-        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=show)
+        asked_s = time.monotonic()
+
+        def tell(opinion: "Opinion") -> None:
+            if time.monotonic() - asked_s > _LATE_S:
+                protocol = opinion.question.instrument.protocol
+                say(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
+
+        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
         if not self._ask.perturb:
             return found
         from unreel.evaluate.perturbing import ask_again
 
         return await ask_again(found, reviewers, inquiry=inquiry, desk=desk, reader=self._reader)
 
-    def _report(
-        self, found: "Review", provenance: "Provenance", folder: Path | None
-    ) -> dict[str, object]:
+    def _report(self, found: "Review", origin: "Origin", folder: Path | None) -> dict[str, object]:
+        from unreel.report.review.opinion_text import NO_PROOF
+        from unreel.report.review.result import review_document
+
         self.is_complete &= found.is_complete
-        self._show_rest(found, provenance)
-        row = _row(found, provenance)
-        if found.trials:
-            row["stability"] = [stability.to_json() for stability in found.stabilities]
+        if not self._quiet:
+            self._show(found, origin)
+            say(NO_PROOF)
+        row = review_document(found, origin, records=self._records)
         if folder is not None:
-            row["evidence"] = self._write(found, folder, provenance)
+            row["evidence"] = self._write(found, folder, origin)
         return row
 
-    def _show_opinions(self, clip: "Clip") -> Any:
-        if self._quiet:
-            return lambda _opinion: None
+    def _show(self, found: "Review", origin: "Origin") -> None:
         from unreel.cli.console import open_console
-        from unreel.report.review.terminal import opinion_block
+        from unreel.report.review.terminal import review_blocks
 
         console = open_console(pipe_width=_PIPE_WIDTH)
-        echo(Path(clip.location).name if self._ask.sample else clip.location, "")
-        return lambda opinion: console.print(opinion_block(opinion, clip))
+        for block in review_blocks(found, origin, self._records):
+            console.print(block)
 
-    def _show_rest(self, found: "Review", provenance: "Provenance") -> None:
-        from unreel.report.review.opinion_text import NO_PROOF, agreements
-        from unreel.report.review.stability_text import stability_lines
-
-        if self._quiet:
-            return
-        for line in agreements(found.opinions):
-            echo(f"agreement, {line}")
-        for told in stability_lines(found.stabilities):
-            echo(told)
-        echo(f"origin: {provenance.says}")
-        say(NO_PROOF)
-
-    def _write(self, found: "Review", folder: Path, provenance: "Provenance") -> dict[str, object]:
+    def _write(self, found: "Review", folder: Path, origin: "Origin") -> dict[str, object]:
         from unreel.report.review.evidence import Background, write_evidence
 
         truth: tuple[Trace, ...] = ()
@@ -314,7 +331,11 @@ class _Desk:
 
             truth = sample_truth()
         background = Background(
-            provenance=provenance, made_at=datetime.now(UTC), truth=truth, note=self.note
+            origin=origin,
+            made_at=datetime.now(UTC),
+            truth=truth,
+            note=self.note,
+            records=self._records,
         )
         with _copy_meter(found.clip.facts.video.n_frames) as on_frames:
             evidence = write_evidence(
@@ -325,6 +346,7 @@ class _Desk:
             say(f"no annotated copy: {evidence.annotated}")
         return {
             "page": str(evidence.page),
+            "result": str(evidence.result),
             "annotated": _path_or_failure(evidence.annotated),
             **evidence.stills.to_json(),
         }
@@ -350,41 +372,30 @@ def _copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: meter.step(_COPY, Progress(done=done))
 
 
-def _read_origin(file: Path, settings: Settings) -> "Provenance":
+def _read_provenance(file: Path, settings: Settings) -> "Provenance":
     from unreel.report.review.provenance import read_provenance
 
     return read_provenance(file, without_seccomp=bool(settings.media_without_seccomp))
 
 
+def _look_for_marks(file: Path, reader: "MediaReader", *, drawn: bool) -> "Check":
+    if drawn:
+        from unreel.report.review.check import marks_not_looked_for
+
+        return marks_not_looked_for("the clip was drawn for this sample.")
+    from unreel.report.review.marks import look_for_marks
+
+    return look_for_marks(file, reader)
+
+
+def _read_records(runs: Sequence[str], settings: Settings) -> "tuple[Record, ...]":
+    if not runs:
+        return ()
+    from unreel.evaluate.finding import open_named_run
+    from unreel.report.review.record_run import read_records
+
+    return tuple(record for run in runs for record in read_records(open_named_run(run, settings)))
+
+
 def _path_or_failure(written: Path | Failure) -> object:
     return str(written) if isinstance(written, Path) else written
-
-
-def _row(found: "Review", provenance: "Provenance") -> dict[str, object]:
-    from unreel.report.review.opinion_text import agreements
-
-    return {
-        "file": found.clip.location,
-        "clip": found.clip.id,
-        "facts": found.clip.facts,
-        "opinions": [_opinion_row(opinion) for opinion in found.opinions],
-        "agreement": agreements(found.opinions),
-        "provenance": provenance,
-    }
-
-
-def _opinion_row(opinion: "Opinion") -> dict[str, object]:
-    exhibit = opinion.exhibit
-    return {
-        "reviewer": opinion.reviewer,
-        "instrument": str(opinion.question.instrument),
-        "condition": opinion.question.condition.written(),
-        "key": opinion.key,
-        "headline": opinion.headline,
-        "is_readable": opinion.is_readable,
-        "verdict": opinion.verdict,
-        "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
-        "cost_usd": opinion.cost_usd,
-        "box_space": opinion.box_space,
-        "shown": [{"index": f.index, "at_s": f.at_s} for f in exhibit.frames] if exhibit else [],
-    }

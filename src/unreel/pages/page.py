@@ -22,6 +22,7 @@ from markupsafe import Markup
 from unreel.core.errors import InvalidValueError
 
 BASE: Final = "unreel.pages:base.css"
+PRINT: Final = "unreel.pages:print.js"
 _FRAME: Final = "unreel.pages:page.html"
 _MEDIA: Final = "'self' data: blob: file:"
 _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -47,7 +48,7 @@ def whole_page(
         title: of the window, as text.
         body: from `render`; its content lies in `<main id="main">`, where the skip link leads.
         styles: after `BASE`, which every page has.
-        scripts: run in this order, at the end of the body.
+        scripts: run in this order, at the end of the body, before `PRINT`, which every page has.
         data: for scripts, each under the id of its `<script type="application/json">` element.
         fetches: whether scripts may read files beside the page, where a web server serves it.
     """
@@ -55,7 +56,7 @@ def whole_page(
         msg = 'a page needs its content in <main id="main">. Add it to the template'
         raise InvalidValueError(msg)
     style_blocks = [_static(name) for name in dict.fromkeys((BASE, *styles))]
-    script_blocks = [_static(name) for name in dict.fromkeys(scripts)]
+    script_blocks = [_static(name) for name in dict.fromkeys((*scripts, PRINT))]
     page = render(
         _FRAME,
         title=title,

@@ -66,6 +66,10 @@ class TrackSpec:
     name: str
     kind: Literal["truth", "answer"]
     traces: tuple[TraceSpec, ...]
+    note: str = ""
+    """What stands on its line where it has no trace: that it calls the clip real, for example."""
+    failed: bool = False
+    """True where the source gave nothing that could be read; `note` says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,8 @@ class PlayerSpec:
     """Instants of the frames that were sent to reviewers."""
     tracks: tuple[TrackSpec, ...]
     title: str
+    opens_us: int | None = None
+    """Where the player opens; `None` at the start."""
 
 
 def play(
@@ -95,7 +101,9 @@ def play(
     shown_us: Iterable[int] = (),
     tracks: Iterable[TrackSpec] = (),
 ) -> PlayerSpec:
-    """What the player is told to show `footage` with `tracks` under it."""
+    """What the player is told to show `footage` with `tracks` under it, at the first onset of an answer."""
+    tracks = tuple(tracks)
+    found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(
         src=footage.src,
         width=footage.width,
@@ -104,8 +112,9 @@ def play(
         first_us=footage.first_us,
         instants=tuple(footage.instants_us()),
         shown_us=tuple(sorted(set(shown_us))),
-        tracks=tuple(tracks),
+        tracks=tracks,
         title=title,
+        opens_us=min((t.start_us for t in found if t.start_us is not None), default=None),
     )
 
 

@@ -40,12 +40,14 @@ ReadText = Callable[[Rgb], tuple[TextLine, ...]]
 """Lines on a picture, in reading order."""
 
 
-def text_reader() -> ReadText:
+def text_reader(*, detect_side: int | None = None) -> ReadText:
     """A reader by rapidocr, whose models lie in its wheel: nothing is fetched.
 
-    Make one for each process: loading takes about a second. It holds no state between pictures.
+    Make one for each process: loading takes about a second. It holds no state between pictures. With
+    `detect_side` lines are looked for in a picture of that longest side, and read at its full size.
     """
-    engine = _ENGINE.load()(params=_QUIET_AND_SINGLE)
+    small = {"Det.limit_type": "max", "Det.limit_side_len": detect_side} if detect_side else {}
+    engine = _ENGINE.load()(params=_QUIET_AND_SINGLE | small)
 
     def read(picture: Rgb) -> tuple[TextLine, ...]:
         shown = fit_longest(picture, LONGEST_SIDE)

@@ -88,6 +88,7 @@ const unreelPlayer = (() => {
       this.root = make("div", "player");
       this.build();
       element.replaceChildren(this.root);
+      this.opens = spec.opens_us || null;
       this.listen();
       this.show(0);
     }
@@ -111,8 +112,8 @@ const unreelPlayer = (() => {
     controls() {
       const row = make("div", "player-controls");
       this.playing = this.button(row, "Play", () => this.toggle());
-      this.button(row, this.instants.length ? "Frame back" : "Back", () => this.step(-1));
-      this.button(row, this.instants.length ? "Frame on" : "On", () => this.step(1));
+      this.button(row, this.instants.length ? "Previous frame" : "Back 0.1 s", () => this.step(-1));
+      this.button(row, this.instants.length ? "Next frame" : "On 0.1 s", () => this.step(1));
       this.sound = this.button(row, "Mute", () => {
         this.video.muted = !this.video.muted;
         this.sound.textContent = this.video.muted ? "Unmute" : "Mute";
@@ -148,6 +149,7 @@ const unreelPlayer = (() => {
       }
       let colour = 0;
       for (const track of this.spec.tracks) {
+        if (track.kind === "truth" && track.traces.length === 0) continue;
         const kind = track.kind === "truth" ? "truth" : "c" + (colour++ % COLOURS);
         this.track(lines, track, kind);
       }
@@ -174,7 +176,10 @@ const unreelPlayer = (() => {
       shown.checked = true;
       name.append(shown, make("span", "player-swatch"), make("span", "player-who", track.name));
       const lane = make("div", "player-lane");
-      if (track.traces.length === 0) lane.append(make("span", "player-none small muted", "marks nothing"));
+      if (track.traces.length === 0) {
+        const tone = track.failed ? " failed" : "";
+        lane.append(make("span", "player-none small muted" + tone, track.note || "names no place and no time"));
+      }
       for (const trace of track.traces) this.trace(lane, trace, { kind, shown, who: track.name });
       shown.addEventListener("change", () => this.show(this.at));
       lines.append(name, lane);
@@ -212,22 +217,36 @@ const unreelPlayer = (() => {
       video.addEventListener("error", () => {
         this.said.textContent = "This browser cannot play the clip.";
       });
+      const now = () => Math.max(0, Math.round(video.currentTime * MICROSECONDS) - this.origin);
       if ("requestVideoFrameCallback" in video) {
         const follow = (_now, frame) => {
           const at = Math.round(frame.mediaTime * MICROSECONDS);
           if (at + SLACK_US < this.origin) this.origin = 0;
           this.show(at - this.origin);
+          if (!this.begun) this.begin();
           video.requestVideoFrameCallback(follow);
         };
         video.requestVideoFrameCallback(follow);
+        // Of two seeks in one breath, Chromium may present the last frame and tell nobody.
+        const settle = () => video.paused && !video.seeking && this.begun && this.show(now());
+        video.addEventListener("seeked", () => requestAnimationFrame(() => requestAnimationFrame(settle)));
       } else {
         const follow = () => {
-          this.show(Math.max(0, Math.round(video.currentTime * MICROSECONDS) - this.origin));
+          this.show(now());
+          if (!this.begun) this.begin();
           if (!video.paused) requestAnimationFrame(follow);
         };
-        for (const event of ["seeked", "play", "timeupdate"]) video.addEventListener(event, follow);
+        for (const event of ["loadeddata", "seeked", "play", "timeupdate"]) video.addEventListener(event, follow);
       }
+      video.addEventListener("durationchange", () => this.begun && this.begin());
       this.stage.addEventListener("click", () => this.toggle());
+    }
+
+    // To the instant where it opens, once its first frame has told the file's clock. A browser that learns
+    // the length while it reads may stop short of it: then again.
+    begin() {
+      this.begun = true;
+      if (this.opens !== null && this.at < this.firstFrom(this.opens)) this.go(this.firstFrom(this.opens));
     }
 
     toggle() {
@@ -242,8 +261,13 @@ const unreelPlayer = (() => {
       return this.seek(this.instants[Math.min(this.instants.length - 1, Math.max(0, now + by))]);
     }
 
-    // The middle of the frame that is on the screen at that instant: its edges are subject to rounding.
     seek(at) {
+      this.opens = null;
+      this.go(at);
+    }
+
+    // The middle of the frame that is on the screen at that instant: its edges are subject to rounding.
+    go(at) {
       let aim = Math.min(Math.max(0, at), this.duration);
       if (this.instants.length) {
         const now = lastUpTo(this.instants, aim + SLACK_US);

@@ -1,10 +1,14 @@
 """The evidence of one review: a page to look at, and the clip with what was found drawn on it."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
@@ -20,14 +24,19 @@ from unreel.media.reader import MediaReader
 from unreel.pages import player
 from unreel.pages.footage import Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
+from unreel.protocols.protocol import protocol
 from unreel.report.review.film import ANNOTATED, write_copy
-from unreel.report.review.findings import find_tracks
+from unreel.report.review.findings import find_tracks, known_traces
+from unreel.report.review.opening import first_onset_us, opening
 from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
-from unreel.report.review.provenance import Provenance
+from unreel.report.review.origin import Origin
+from unreel.report.review.record import Record, tell_record
+from unreel.report.review.result import FORM, review_document
 from unreel.report.review.stability_text import stability_rows
 from unreel.report.review.stills import Stills, clear_stills, write_stills
 
 PAGE: Final = "evidence.html"
+RESULT: Final = "result.json"
 STILLS_STYLE: Final = "unreel.report.review:stills.css"
 
 _THUMB: Final = 192
@@ -40,6 +49,7 @@ class Evidence:
     """What was written."""
 
     page: Path
+    result: Path
     annotated: Path | Failure
     footage: Footage | Failure
     stills: Stills
@@ -49,12 +59,14 @@ class Evidence:
 class Background:
     """What a page tells beside the opinions."""
 
-    provenance: Provenance
+    origin: Origin
     made_at: datetime
     truth: tuple[Trace, ...] = ()
     """Where the clip's faults really are, if anybody knows."""
     note: str = ""
     """A sentence at the top, for example that the answers are recorded."""
+    records: tuple[Record, ...] = ()
+    """How often reviewers were right before."""
 
 
 def write_evidence(
@@ -83,11 +95,13 @@ def write_evidence(
     finally:
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = Folder(out).write(PAGE, html.encode())
-    return Evidence(page=page, annotated=annotated, footage=footage, stills=stills)
+        told = _document(review, background, annotated=annotated, stills=stills)
+        result = Folder(out).write(RESULT, told.encode())
+    return Evidence(page=page, result=result, annotated=annotated, footage=footage, stills=stills)
 
 
 def _clear(out: Folder) -> None:
-    for name in (PAGE, ANNOTATED):
+    for name in (PAGE, RESULT, ANNOTATED):
         out.remove(name)
     clear_stills(out)
 
@@ -102,11 +116,11 @@ def build_page(
 ) -> str:
     """The whole page as HTML."""
     name = plain(Path(review.clip.location).name)
-    opinions = [_opinion_row(opinion) for opinion in review.opinions]
-    named = dict.fromkeys(row["reviewer"] for row in opinions)
+    opinions = [_opinion_row(opinion, background.records) for opinion in review.opinions]
     body = render(
         "unreel.report.review:evidence.html",
         name=name,
+        sentence=opening(review),
         clip=review.clip,
         video=review.clip.facts.video,
         duration=tell_seconds(_duration_us(review)),
@@ -119,9 +133,17 @@ def build_page(
         stills=stills.as_rows(),
         stability=stability_rows(review.stabilities),
         opinions=opinions,
-        reviewers={who: [row for row in opinions if row["reviewer"] == who] for who in named},
-        agreements=[str(agreement) for agreement in agreements(review.opinions)],
+        reviewers=_reviewer_rows(opinions),
+        known=[
+            {"label": trace.label, "when": _tell_span(trace), "text": trace.text}
+            for trace in known_traces(background.truth)
+        ],
+        agreements=[
+            (protocol(agreement.protocol).title, agreement.counts)
+            for agreement in agreements(review.opinions)
+        ],
         version=version("unreel"),
+        result=RESULT,
     )
     data = {}
     if isinstance(footage, Footage):
@@ -135,16 +157,57 @@ def build_page(
     )
 
 
-def _opinion_row(opinion: Opinion) -> dict[str, Any]:
+def _document(
+    review: Review, background: Background, *, annotated: Path | Failure, stills: Stills
+) -> str:
+    """What the page tells, for programs."""
+    document = {
+        **FORM,
+        "made_by": f"unreel {version('unreel')}",
+        "made_at": background.made_at.isoformat(timespec="seconds"),
+        "note": background.note,
+        "warning": NO_PROOF,
+        **review_document(review, background.origin, records=background.records),
+        "known": background.truth,
+        "evidence": {
+            "page": PAGE,
+            "annotated": annotated.name if isinstance(annotated, Path) else annotated,
+            **stills.to_json(),
+        },
+    }
+    return json.dumps(to_jsonable_python(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def _tell_span(trace: player.TraceSpec) -> str:
+    ends = [at_us for at_us in (trace.start_us, trace.end_us) if at_us is not None]
+    return " to ".join(map(tell_seconds, ends))
+
+
+def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each reviewer once, with its answers; its records once where they are the same for all of them."""
+    rows = []
+    for name in dict.fromkeys(row["reviewer"] for row in opinions):
+        own = [row for row in opinions if row["reviewer"] == name]
+        records = [(row["asked"], row["record"]) for row in own]
+        if len({record for _, record in records}) == 1:
+            records = [("", own[0]["record"])]
+        rows.append({"name": name, "answers": own, "records": records})
+    return rows
+
+
+def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
     """One opinion as the template shows it: texts only."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     return {
         "reviewer": plain(opinion.reviewer),
-        "instrument": str(opinion.question.instrument),
+        "instrument": opinion.question.instrument,
+        "asked": protocol(opinion.question.instrument.protocol).title,
+        "record": tell_record(opinion, records),
         "tone": tone(opinion),
         "headline": opinion.headline,
+        "onset": "" if (onset_us := first_onset_us([opinion])) is None else tell_seconds(onset_us),
         "failure": opinion.problem,
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),

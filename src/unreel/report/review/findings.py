@@ -20,12 +20,14 @@ def find_tracks(
     opinions: Iterable[Opinion], truth: tuple[Trace, ...], *, duration_us: int
 ) -> list[TrackSpec]:
     """A track for what is known, if anything is, and one for each reviewer asked for traces."""
-    known = TrackSpec(name=_KNOWN, kind="truth", traces=tuple(map(_known_trace, truth)))
+    known = TrackSpec(name=_KNOWN, kind="truth", traces=known_traces(truth))
     answered = [
         TrackSpec(
             name=plain(opinion.reviewer),
             kind="answer",
             traces=tuple(_named_traces(opinion, duration_us=duration_us)),
+            note=opinion.problem or f"calls it {opinion.headline}",
+            failed=opinion.problem is not None,
         )
         for opinion in opinions
         if protocol(opinion.question.instrument.protocol).needs_box_space
@@ -50,6 +52,11 @@ def _named_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
         label=_shorten(text) or "generated",
         text=text,
     )
+
+
+def known_traces(truth: Iterable[Trace]) -> tuple[TraceSpec, ...]:
+    """The faults that are known, as the player shows them."""
+    return tuple(map(_known_trace, truth))
 
 
 def _known_trace(trace: Trace) -> TraceSpec:

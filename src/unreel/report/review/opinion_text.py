@@ -43,13 +43,18 @@ class Agreement:
     """Distance of each two onsets."""
 
     def __str__(self) -> str:
+        return f"{self.protocol}: {self.counts}"
+
+    @property
+    def counts(self) -> str:
+        """How many said what, and how far their marks lie from each other."""
         asked = sum(self.said.values()) + self.n_silent
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
         counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
         boxes = f"; boxes overlap {_range(self.overlaps)}" if self.overlaps else ""
         times = [apart / MICROSECONDS for apart in self.apart_us]
         onsets = f"; onsets lie {_range(times)} s apart" if times else ""
-        return f"{self.protocol}: {counts}{boxes}{onsets}"
+        return f"{counts}{boxes}{onsets}"
 
 
 def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:

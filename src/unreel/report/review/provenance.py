@@ -15,6 +15,7 @@ from unreel.core.failure import Failure
 from unreel.media.payload import Payload
 from unreel.media.sandbox import Limits, Sandbox
 from unreel.media.sandbox.wire import readable
+from unreel.report.review.check import Check, Found
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
 _LIMITS: Final = Limits(seconds=10, reply_bytes=1 << 20)
@@ -25,6 +26,8 @@ _MARKS: Final = (
 )
 _START_BYTES: Final = 12
 _UNTRUSTED: Final = "signingCredential.untrusted"
+_TRAINED: Final = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
+"""IPTC's words for a source that a trained model made, wholly or in part, as an action tells it."""
 
 Text = Annotated[str, Field(max_length=300), AfterValidator(readable)]
 """Words of whoever signed the file: on one line, and nothing that steers a terminal."""
@@ -80,6 +83,31 @@ def read_provenance(file: Path, *, without_seccomp: bool = False) -> Provenance:
     except SandboxError as error:
         return _not_looked_for(error.problem)
     return _unreadable(str(reply)) if isinstance(reply, Failure) else _read(reply)
+
+
+def tell_credentials(found: Provenance) -> Check:
+    """`found` as one of the things that were looked for in the file."""
+    looked = {
+        ManifestState.NOT_LOOKED_FOR: Found.NOT_LOOKED,
+        ManifestState.UNREADABLE: Found.NOT_LOOKED,
+        ManifestState.ABSENT: Found.NOTHING,
+    }
+    return Check(
+        name="Content Credentials",
+        found=looked.get(found.state, Found.SOMETHING),
+        says=found.says,
+        claim=_claim(found),
+    )
+
+
+def _claim(found: Provenance) -> str:
+    manifest = found.manifest
+    actions = manifest.actions if manifest else ()
+    if manifest is None or not any(word in action for action in actions for word in _TRAINED):
+        return ""
+    held = "" if found.state is not ManifestState.INVALID else ", but they do not hold"
+    signer = manifest.signer or "somebody unnamed"
+    return f"Its Content Credentials, signed as {signer}, say that a trained model made it{held}."
 
 
 def _sniff(file: Path) -> str | None:

@@ -1,6 +1,7 @@
-"""A review in a terminal: a block for each opinion, and a small timeline."""
+"""A review in a terminal: one sentence, who said what, the file, then each opinion with a small timeline."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -16,7 +17,13 @@ from unreel.core.plain import plain, plain_lines
 from unreel.core.span import tell_seconds, to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
-from unreel.report.review.opinion_text import tone
+from unreel.evaluate.review import Review
+from unreel.protocols.protocol import protocol
+from unreel.report.review.opening import first_onset_us, opening
+from unreel.report.review.opinion_text import agreements, tone
+from unreel.report.review.origin import Origin
+from unreel.report.review.record import Record, tell_record
+from unreel.report.review.stability_text import stability_lines
 
 _STYLES = {
     "real": "bold green",
@@ -29,11 +36,50 @@ _RAW_LINES = 12
 _RAW_LETTERS = 800
 
 
+def review_blocks(
+    review: Review, origin: Origin, records: Sequence[Record]
+) -> Iterator[RenderableType]:
+    """The whole review, what matters most first."""
+    name = plain(Path(review.clip.location).name)
+    yield Text(f"{name}: {opening(review)}", "bold")
+    yield from (Text(claim, "bold red") for claim in origin.claims)
+    yield from _section("Who said what", _told(review.opinions, records))
+    yield from _section("What the file itself says", [(c.name, c.says) for c in origin.checks])
+    yield Text()
+    yield from (opinion_block(opinion, review.clip) for opinion in review.opinions)
+    yield from (Text(f"agreement, {line}") for line in agreements(review.opinions))
+    yield from (Text(line) for line in stability_lines(review.stabilities))
+
+
+def _section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    yield Text(f"\n{title}", Style(bold=True))
+    yield _indent(_grid(rows), 2)
+
+
+def _told(opinions: Sequence[Opinion], records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
+        own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
+        yield plain(reviewer), "; ".join(map(_in_short, own))
+        told = dict.fromkeys(tell_record(opinion, records) for opinion in own)
+        yield "", f"How often it is right: {'; '.join(told)}."
+
+
+def _in_short(opinion: Opinion) -> str:
+    onset_us = first_onset_us([opinion])
+    when = "" if onset_us is None else f" from {tell_seconds(onset_us)}"
+    return f"{opinion.headline}{when} ({_asked(opinion)})"
+
+
+def _asked(opinion: Opinion) -> str:
+    title = protocol(opinion.question.instrument.protocol).title
+    return f"{title[0].lower()}{title[1:]}"
+
+
 def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
     """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
     head = Text()
     head.append(plain(opinion.reviewer), Style(bold=True))
-    head.append(f"  {opinion.question.instrument}  ", "dim")
+    head.append(f", {_asked(opinion)}: ", "dim")
     head.append(opinion.headline, _STYLES[tone(opinion)])
     lines: list[RenderableType] = [head]
     failure = opinion.problem
@@ -41,7 +87,7 @@ def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
         lines.append(_indent(Text(failure, "yellow"), 2))
         lines.extend(_raw(opinion))
     else:
-        lines.append(_indent(_details(opinion), 2))
+        lines.append(_indent(_grid(opinion.details), 2))
         lines.extend(_timeline(opinion, clip))
     costs = _costs(opinion)
     lines.extend([_indent(Text(costs, "dim"), 2)] if costs else [])
@@ -52,11 +98,11 @@ def _indent(content: RenderableType, by: int) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
 
 
-def _details(opinion: Opinion) -> Table:
+def _grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in opinion.details:
+    for name, text in rows:
         table.add_row(Text(name), Text(text))
     return table
 

@@ -1,0 +1,178 @@
+"""Visible marks: texts and logos that lie over a clip's picture, and whether one names a generator."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from unreel.core.box import Box
+from unreel.core.errors import MissingExtraError
+from unreel.core.failure import Failure
+from unreel.core.plain import plain
+from unreel.curate.watermark.find import find_watermarks
+from unreel.curate.watermark.mark import Mark, Watermarks
+from unreel.curate.watermark.stillness import LEAST_FRAMES
+from unreel.curate.watermark.text import ReadText, text_reader
+from unreel.media.reader import MediaReader
+from unreel.report.review.check import MARKS, Check, Found, marks_not_looked_for
+
+_SAMPLING: Final = "uniform-12"
+_LONGEST_SIDE: Final = 960
+_READ_SIDE: Final = 640
+"""Letters of a mark are read at this size as well as at full size, in a quarter of the time."""
+_LONGEST_TEXT: Final = 60
+_MOST_MARKS: Final = 6
+_THIRDS: Final = (1 / 3, 2 / 3)
+
+_SAID: Final = "AI-generated"
+_ANYWHERE: Final = {
+    "klingai": "Kling",
+    "\u53ef\u7075": "Kling",
+    "hailuo": "Hailuo",
+    "\u6d77\u87ba": "Hailuo",
+    "pixverse": "PixVerse",
+    "dreamina": "Dreamina",
+    "\u5373\u68a6": "Jimeng",
+    "jimeng": "Jimeng",
+    "seedance": "Seedance",
+    "runwayml": "Runway",
+    "pikalabs": "Pika",
+    "pikaart": "Pika",
+    "lumaai": "Luma",
+    "dreammachine": "Luma",
+    "haiperai": "Haiper",
+    "viduai": "Vidu",
+    "synthesia": "Synthesia",
+    "heygen": "HeyGen",
+    "invideoai": "InVideo",
+    "imaginedwithai": "Meta AI",
+    "aigenerated": _SAID,
+    "generatedbyai": _SAID,
+    "generatedwithai": _SAID,
+    "madewithai": _SAID,
+    "ai\u751f\u6210": _SAID,
+}
+"""Parts of a mark, without spaces and signs, that hardly any other word holds."""
+_WORDS: Final = {
+    "kling": "Kling",
+    "sora": "Sora",
+    "sora2": "Sora",
+    "veo": "Veo",
+    "veo2": "Veo",
+    "veo3": "Veo",
+    "runway": "Runway",
+    "pika": "Pika",
+    "luma": "Luma",
+    "vidu": "Vidu",
+    "haiper": "Haiper",
+    "minimax": "MiniMax",
+    "genmo": "Genmo",
+    "metaai": "Meta AI",
+    "grok": "Grok",
+}
+"""Whole words only: they are parts of others."""
+_ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
+"""Letters that a reader of pictures takes for each other."""
+
+
+def look_for_marks(file: Path, reader: MediaReader) -> Check:
+    """What lies over the picture of the clip at `file`; what could not be looked for is told."""
+    sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
+    if isinstance(sampled, Failure):
+        return marks_not_looked_for(plain(str(sampled)))
+    if len(sampled.frames) < LEAST_FRAMES:
+        return marks_not_looked_for(
+            f"the clip has {len(sampled.frames)} frames, too few to tell what stays in its place."
+        )
+    read_text, unread = _text_reader()
+    found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
+    return tell_marks(found, unread=unread)
+
+
+def tell_marks(found: Watermarks, *, unread: str = "") -> Check:
+    """`found` in words; `unread` says why texts could not be read."""
+    sentences = [
+        *_fixed(found.found),
+        *_suspected(found.suspected),
+        *_roaming(found.roaming),
+    ]
+    is_empty = not sentences
+    if is_empty:
+        sentences.append("None was found. Marks are easily cropped or painted over.")
+    if found.inconclusive is not None:
+        sentences.append(f"Not all could be told: {found.inconclusive}.")
+    if unread:
+        sentences.append(unread)
+    return Check(
+        name=MARKS,
+        found=Found.NOTHING if is_empty else Found.SOMETHING,
+        says=" ".join(sentences),
+        claim=next(_claims(found), ""),
+    )
+
+
+def generator_in(text: str) -> str | None:
+    """The generator that `text` names; `None` where it names none that is known here."""
+    whole = _letters(text)
+    for part, generator in _ANYWHERE.items():
+        if _letters(part) in whole:
+            return generator
+    words = {_letters(word) for word in re.split(r"\W+", text)} | {whole}
+    return next((name for word, name in _WORDS.items() if _letters(word) in words), None)
+
+
+def _text_reader() -> tuple[ReadText | None, str]:
+    try:
+        return text_reader(detect_side=_READ_SIDE), ""
+    except MissingExtraError as error:
+        return None, f"Texts could not be read, so that a mark counts as a logo: {error}."
+
+
+def _claims(found: Watermarks) -> Iterator[str]:
+    fixed = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.found]
+    hints = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.suspected]
+    roaming = [(text, "at changing places") for text in found.roaming]
+    for text, where in (*fixed, *roaming, *hints):
+        generator = generator_in(text)
+        if generator is not None:
+            means = "which says that it is generated"
+            if generator != _SAID:
+                means = f"as on clips made with {generator}"
+            yield f"The words \u201c{_cut(text)}\u201d can be read {where}, {means}."
+
+
+def _fixed(marks: Iterable[Mark]) -> Iterator[str]:
+    for mark in list(marks)[:_MOST_MARKS]:
+        what = f"The words \u201c{_cut(mark.text)}\u201d stay" if mark.text else "A logo stays"
+        yield f"{what} in the {_corner(mark.box)} while the picture moves."
+
+
+def _suspected(marks: Iterable[Mark]) -> Iterator[str]:
+    texts = [f"\u201c{_cut(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
+    if texts:
+        yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
+
+
+def _roaming(texts: Iterable[str]) -> Iterator[str]:
+    told = [f"\u201c{_cut(text)}\u201d" for text in texts][:_MOST_MARKS]
+    if told:
+        yield f"{', '.join(told)} can be read at several places, one at a time, as a mark that jumps about."
+
+
+def _corner(box: Box) -> str:
+    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = "left" if across < _THIRDS[0] else "right" if across > _THIRDS[1] else ""
+    row = "upper" if down < _THIRDS[0] else "lower" if down > _THIRDS[1] else ""
+    if row and column:
+        return f"{row} {column} corner"
+    if row:
+        return f"{row} edge"
+    return f"{column} edge" if column else "middle"
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold())).translate(_ALIKE)
+
+
+def _cut(text: str | None) -> str:
+    return plain(text or "")[:_LONGEST_TEXT]

@@ -1,0 +1,152 @@
+"""The sentence that a review opens with: how many call the clip what, and from when."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.plain import plain
+from unreel.core.span import tell_seconds
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluate.opinion import Opinion
+from unreel.evaluate.review import Review
+
+Says = Literal["generated", "both", "unsure", "real", "graded", "unreadable", "silent"]
+_ORDER: Final[tuple[Says, ...]] = get_args(Says)
+_ONE: Final[dict[Says, str]] = {
+    "generated": "calls it generated",
+    "both": "calls it both generated and real",
+    "unsure": "is unsure (its verdict turns when the clip is changed a little)",
+    "real": "calls it real",
+    "graded": "grades its realism",
+    "unreadable": "gave an answer that cannot be read",
+    "silent": "gave no answer",
+}
+_SEVERAL: Final[dict[Says, str]] = {
+    "generated": "call it generated",
+    "both": "call it both generated and real",
+    "unsure": "are unsure (their verdicts turn when the clip is changed a little)",
+    "real": "call it real",
+    "graded": "grade its realism",
+    "unreadable": "gave answers that cannot be read",
+    "silent": "gave no answer",
+}
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """One reviewer in a word: what it says of the clip over all that it was asked."""
+
+    reviewer: str
+    says: Says
+    onset_us: int | None = None
+    """The first onset that it names."""
+    grades: tuple[tuple[int, str], ...] = ()
+    """Scores with their words."""
+    reason: str = ""
+    """Why it gave no answer, in a word or two."""
+
+
+def hear(review: Review) -> tuple[Voice, ...]:
+    """Each reviewer once, in the order in which they were named.
+
+    Where anybody was asked for a label, labels count and scores do not.
+    """
+    opinions = review.opinions
+    unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
+    labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]
+    by_reviewer: dict[str, list[Opinion]] = {}
+    for opinion in labelled or opinions:
+        by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
+    return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
+
+
+def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
+    """When the first fault begins that anybody names; `None` where nobody names an instant."""
+    return min(_onsets(opinions), default=None)
+
+
+def opening(review: Review) -> str:
+    """One sentence that tells what the reviewers say of the clip."""
+    voices = hear(review)
+    if not voices:
+        return "Nobody was asked about it."
+    if len(voices) == 1:
+        return f"{voices[0].reviewer} {_phrase(voices[0].says, voices)}."
+    by_says: dict[Says, list[Voice]] = {}
+    for says in _ORDER:
+        if own := [voice for voice in voices if voice.says == says]:
+            by_says[says] = own
+    parts = []
+    for place, (says, own) in enumerate(by_says.items()):
+        who = _who(len(own), len(voices), place=place, n_groups=len(by_says))
+        parts.append(f"{who} {_phrase(says, own)}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) -> Voice:
+    decisions = [opinion.decision for opinion in opinions if opinion.is_readable]
+    labels = {decision for decision in decisions if isinstance(decision, Label)}
+    grades = tuple(
+        (opinion.decision, opinion.headline)
+        for opinion in opinions
+        if opinion.is_readable and not isinstance(opinion.decision, Label)
+    )
+    failures = [o.outcome for o in opinions if isinstance(o.outcome, Failure)]
+    says: Says
+    if any(opinion.key in unsure for opinion in opinions):
+        says = "unsure"
+    elif labels:
+        says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
+    elif grades:
+        says = "graded"
+    else:
+        says = "silent" if len(failures) == len(opinions) else "unreadable"
+    return Voice(
+        reviewer=reviewer,
+        says=says,
+        onset_us=first_onset_us(opinions),
+        grades=grades,
+        reason=failures[0].reason.value.replace("-", " ") if says == "silent" else "",
+    )
+
+
+def _onsets(opinions: Sequence[Opinion]) -> list[int]:
+    verdicts = [opinion.verdict for opinion in opinions]
+    return [
+        verdict.start_us
+        for verdict in verdicts
+        if isinstance(verdict, TraceVerdict)
+        and verdict.label is Label.GENERATED
+        and isinstance(verdict.start_us, int)
+    ]
+
+
+def _who(n: int, of: int, *, place: int, n_groups: int) -> str:
+    if n == of:
+        return "both reviewers" if of == _PAIR else f"all {of} reviewers"
+    if place == 0:
+        return f"{n} of {of} reviewers"
+    if n_groups == _PAIR:
+        return "the other" if n == 1 else f"the other {n}"
+    return str(n)
+
+
+def _phrase(says: Says, voices: Sequence[Voice]) -> str:
+    words = (_ONE if len(voices) == 1 else _SEVERAL)[says]
+    onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
+    grades = sorted({grade for voice in voices for grade in voice.grades})
+    reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
+    if onsets and says == "generated":
+        return f"{words}, from {tell_seconds(onsets[0])}{_earliest(len(onsets))}"
+    if grades and says == "graded":
+        said = [text for _, text in grades]
+        return f"{words} {said[0]}" if len(said) == 1 else f"{words} {said[0]} to {said[-1]}"
+    return f"{words} ({', '.join(reasons)})" if reasons else words
+
+
+def _earliest(n_onsets: int) -> str:
+    return " at the earliest" if n_onsets > 1 else ""

@@ -1,0 +1,58 @@
+"""How often a reviewer was right before: its figure from runs over a benchmark with known truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.question import Condition, Instrument
+from unreel.evaluate.opinion import Opinion
+from unreel.protocols.figures import Figure
+
+UNKNOWN: Final = "not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One reviewer under one condition of one run: the figure that ranks it there, then both sides."""
+
+    reviewer: str
+    instrument: Instrument
+    condition: Condition
+    benchmark: str
+    figures: tuple[tuple[Figure, Measured], ...]
+
+    def __str__(self) -> str:
+        told = [_tell(figure, value) for figure, value in self.figures]
+        meaning = self.figures[0][0].meaning
+        return f"{'; '.join(told)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
+
+
+def matching(opinion: Opinion, records: Sequence[Record]) -> tuple[Record, ...]:
+    """The records of this reviewer with this question under this condition."""
+    asked = opinion.question
+    wanted = (opinion.reviewer, asked.instrument, asked.condition)
+    return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == wanted)
+
+
+def _tell(figure: Figure, value: Measured) -> str:
+    if isinstance(value, Unmeasured):
+        return f"{figure.title} not known ({value.why})"
+    unit = f" {figure.unit}" if figure.unit else ""
+    at, low, high = (f"{one:.{figure.places}f}" for one in (value.value, value.low, value.high))
+    doubt = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
+    return f"{figure.title} {at}{unit} ({doubt})"
+
+
+def tell_record(opinion: Opinion, records: Sequence[Record]) -> str:
+    """How often the reviewer of `opinion` is right with that question under that condition."""
+    own = [record for record in records if record.reviewer == opinion.reviewer]
+    alike = [record for record in own if record.instrument == opinion.question.instrument]
+    if found := matching(opinion, records):
+        return "; ".join(dict.fromkeys(map(str, found)))
+    if alike:
+        other = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
+        return f"{UNKNOWN} for what it was shown here; the runs named have {other}"
+    if own:
+        return f"{UNKNOWN} for this question; the runs named asked it another one"
+    return f"{UNKNOWN}: it is in none of the runs named" if records else UNKNOWN

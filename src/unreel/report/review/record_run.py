@@ -1,0 +1,26 @@
+"""What a stored run tells of its reviewer, for the page of a single clip."""
+
+from pathlib import Path
+
+from unreel.core.plain import plain
+from unreel.evaluate.job import Run
+from unreel.evaluate.scoring import score_run
+from unreel.report.review.record import Record
+
+
+def read_records(run: Run) -> tuple[Record, ...]:
+    """What `run` tells of its reviewer, for each of its conditions. Nobody is asked."""
+    figures = run.recipe.instrument.figures
+    ranking = figures.ranks_by(judged=False)
+    sides = [metric for metric in figures.sides if figures[metric].better == "more"]
+    told = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
+    return tuple(
+        Record(
+            reviewer=run.reviewer_name(),
+            instrument=run.scope.instrument,
+            condition=score.condition,
+            benchmark=plain(Path(run.recipe.benchmark).name),
+            figures=tuple((figure, score.scorecard[figure.metric]) for figure in told),
+        )
+        for score in score_run(run, mode=run.recipe.reviewer.parser)
+    )

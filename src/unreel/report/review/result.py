@@ -1,0 +1,89 @@
+"""A review as one document for programs: what the page tells, in fields."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from unreel.core.answer import Reply
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.failure import Failure
+from unreel.core.span import MICROSECONDS
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluate.opinion import Opinion
+from unreel.evaluate.review import Review
+from unreel.report.review.opening import hear, opening
+from unreel.report.review.opinion_text import agreements
+from unreel.report.review.origin import Origin
+from unreel.report.review.record import Record, matching, tell_record
+
+FORM: Final = {"form": "unreel-review", "version": 1}
+"""What the document is; a field that changes its meaning makes a new version."""
+
+
+def review_document(
+    review: Review, origin: Origin, *, records: Sequence[Record] = ()
+) -> dict[str, Any]:
+    """All that is told of one clip, in values that JSON knows once they are dumped."""
+    stability = {"stability": [found.to_json() for found in review.stabilities]}
+    return {
+        "file": review.clip.location,
+        "clip": review.clip.id,
+        "summary": [opening(review), *origin.claims],
+        "reviewers": [
+            {
+                "reviewer": voice.reviewer,
+                "says": voice.says,
+                "onset_us": voice.onset_us,
+                "onset_s": _seconds(voice.onset_us),
+            }
+            for voice in hear(review)
+        ],
+        "facts": review.clip.facts,
+        "checks": origin.checks,
+        "provenance": origin.provenance,
+        "opinions": [_opinion(opinion, records) for opinion in review.opinions],
+        "agreement": agreements(review.opinions),
+        **(stability if review.trials else {}),
+    }
+
+
+def _opinion(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
+    exhibit = opinion.exhibit
+    verdict = opinion.verdict
+    start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
+    took = opinion.outcome.latency_us if isinstance(opinion.outcome, Reply) else None
+    return {
+        "reviewer": opinion.reviewer,
+        "instrument": str(opinion.question.instrument),
+        "condition": opinion.question.condition.written(),
+        "key": opinion.key,
+        "headline": opinion.headline,
+        "is_readable": opinion.is_readable,
+        "problem": opinion.problem,
+        "verdict": verdict,
+        "start_s": _seconds(start if isinstance(start, int) else None),
+        "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
+        "latency_s": _seconds(took),
+        "cost_usd": opinion.cost_usd,
+        "box_space": opinion.box_space,
+        "prompt": opinion.prompt,
+        "shown": [
+            {"index": frame.index, "at_s": frame.at_s, "seconds": round(float(frame.at_s), 6)}
+            for frame in (exhibit.frames if exhibit else ())
+        ],
+        "record": tell_record(opinion, records),
+        "figures": [
+            {"metric": figure.metric, "title": figure.title, "unit": figure.unit, **_figure(value)}
+            for record in matching(opinion, records)
+            for figure, value in record.figures
+        ],
+    }
+
+
+def _figure(value: Measured) -> dict[str, Any]:
+    if isinstance(value, Estimate):
+        return {"value": value.value, "low": value.low, "high": value.high, "n": value.n}
+    return {"why": value.why}
+
+
+def _seconds(us: int | None) -> float | None:
+    return None if us is None else us / MICROSECONDS

@@ -1,0 +1,113 @@
+"""The sentence that a review opens with."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from report.reviewed import review_with, trace_text
+from unreel.core.failure import Failure, FailureReason
+from unreel.evaluate.opinion import Opinion
+from unreel.evaluate.review import Review
+from unreel.evaluate.stability import Trial
+from unreel.media.perturb import plan_variants
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.report.review.opening import first_onset_us, opening
+
+FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
+LATER = trace_text((0, 0, 96, 64), start_s=0.75)
+SILENCE = "(silent)"
+FOUR = (
+    "1 of 4 reviewers calls it generated, from 0.25 s; 1 calls it real; 1 gave an answer that cannot be "
+    "read; 1 gave no answer (rate limited)."
+)
+
+
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("clips") / "ball.mp4"
+    file.write_bytes(synthesise(ClipRecipe(n_frames=8)))
+    return file
+
+
+def hear(ball: Path, *said: Mapping[str, str]) -> Review:
+    names = ("one", "two", "three", "four")
+    texts = dict(zip(names, said, strict=False)) or {"one": {"trace": "REAL"}}
+    review = review_with(ball, texts)
+    opinions = review.opinions if said else ()
+    heard = (_silenced(o) if getattr(o.outcome, "text", "") == SILENCE else o for o in opinions)
+    return replace(review, opinions=tuple(heard))
+
+
+def _silenced(opinion: Opinion) -> Opinion:
+    lost = Failure(FailureReason.RATE_LIMITED, "status 429")
+    return replace(opinion, outcome=lost, verdict=None)
+
+
+def traces(*texts: str) -> list[dict[str, str]]:
+    return [{"trace": text} for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ([], "Nobody was asked about it."),
+        (traces(FAKE), "one calls it generated, from 0.25 s."),
+        (traces("FAKE"), "one calls it generated."),
+        (traces("REAL"), "one calls it real."),
+        (traces("hm"), "one gave an answer that cannot be read."),
+        (traces(SILENCE), "one gave no answer (rate limited)."),
+        (
+            traces(FAKE, "REAL"),
+            "1 of 2 reviewers calls it generated, from 0.25 s; the other calls it real.",
+        ),
+        (
+            traces("REAL", LATER, FAKE),
+            "2 of 3 reviewers call it generated, from 0.25 s at the earliest; the other calls it real.",
+        ),
+        (
+            traces(FAKE, "REAL", "REAL"),
+            "1 of 3 reviewers calls it generated, from 0.25 s; the other 2 call it real.",
+        ),
+        (traces(FAKE, FAKE), "Both reviewers call it generated, from 0.25 s."),
+        (traces("REAL", "REAL", "REAL"), "All 3 reviewers call it real."),
+        (
+            traces(FAKE, "REAL", "hm", SILENCE),
+            FOUR,
+        ),
+        (traces(SILENCE, SILENCE), "Both reviewers gave no answer (rate limited)."),
+        ([{"reality": "<answer>1</answer>"}], "one calls it real."),
+        ([{"realism": "<answer>2</answer>"}], "one grades its realism 2 of 5 (poor)."),
+        (
+            [{"realism": "<answer>2</answer>"}, {"realism": "<answer>4</answer>"}],
+            "Both reviewers grade its realism 2 of 5 (poor) to 4 of 5 (good).",
+        ),
+        (
+            [{"trace": FAKE, "reality": "<answer>1</answer>"}],
+            "one calls it both generated and real.",
+        ),
+        (
+            [{"trace": "REAL", "realism": "<answer>2</answer>"}],
+            "one calls it real.",
+        ),
+    ],
+)
+def test_one_sentence_tells_who_calls_it_what(ball, said, told) -> None:
+    assert opening(hear(ball, *said)) == told
+
+
+def test_the_first_onset_is_the_earliest_that_anybody_names(ball) -> None:
+    assert first_onset_us(hear(ball, *traces("REAL", LATER, FAKE)).opinions) == 250_000
+    assert first_onset_us(hear(ball, *traces("REAL", "FAKE")).opinions) is None
+
+
+def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
+    review = hear(ball, *traces(FAKE, "REAL"))
+    turned = hear(ball, *traces("REAL", "REAL"))
+    changed = plan_variants(review.clip)[0]
+    trials = (Trial(variant=changed, opinions=turned.opinions),)
+    assert opening(replace(review, trials=trials)) == (
+        "1 of 2 reviewers is unsure (its verdict turns when the clip is changed a little); "
+        "the other calls it real."
+    )
