@@ -1,12 +1,10 @@
-// Tables as cards where the screen is narrow, and on paper where they have more columns than a sheet is wide;
-// what lies behind headings is opened for print. LaTeX is saved from the page, because browsers show a file on disk
+// Tables as cards where the screen is narrow, and on paper where they have more columns than a sheet is wide. LaTeX is saved from the page, because browsers show a file on disk
 // that they can read instead of saving it.
 "use strict";
 
 (() => {
   const MOST_COLUMNS = 11;
   const narrow = window.matchMedia("screen and (max-width: 30rem)");
-  let opened = [];
 
   function lay(printing) {
     for (const table of document.querySelectorAll("table")) {
@@ -31,12 +29,9 @@
 
   document.addEventListener("click", save);
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const one of opened) one.open = true;
     lay(true);
   });
   window.addEventListener("afterprint", () => {
-    for (const one of opened) one.open = false;
     lay(false);
   });
   narrow.addEventListener("change", () => lay(false));

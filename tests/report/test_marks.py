@@ -1,0 +1,102 @@
+"""What lies over a clip's picture, and whether it names a generator."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from curate.planted import moving_scene
+from footage import write_clip
+from unreel.core.box import Box
+from unreel.core.settings import Settings
+from unreel.curate.watermark.mark import Mark, MarkKind, Watermarks
+from unreel.media.access import media_reader
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.report.review.check import Found
+from unreel.report.review.marks import generator_in, look_for_marks, tell_marks
+
+CORNER = Box(0.8, 0.85, 0.95, 0.92)
+
+
+def mark(text: str | None) -> Mark:
+    kind = MarkKind.TEXT if text else MarkKind.LOGO
+    return Mark(box=CORNER, kind=kind, text=text, stability=1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("KlingAI", "Kling"),
+        ("KlingAl", "Kling"),  # as a reader of pictures takes it
+        ("KLING AI 2.1", "Kling"),
+        ("made with Sora", "Sora"),
+        ("@someone sora", "Sora"),
+        ("Veo", "Veo"),
+        ("\u901a\u4e49\u00b7AI\u751f\u6210", "AI-generated"),
+        ("AI-generated content", "AI-generated"),
+        ("Pikachu", None),
+        ("Sorafenib", None),
+        ("video", None),
+        ("", None),
+    ],
+)
+def test_a_generators_name_is_known_by_its_letters(text, named) -> None:
+    assert generator_in(text) == named
+
+
+def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:
+    told = tell_marks(Watermarks(found=(mark(None), mark("KlingAl"))))
+    assert told.found is Found.SOMETHING
+    assert told.claim == (
+        "The words \u201cKlingAl\u201d can be read in its lower right corner, as on clips made with Kling."
+    )
+    assert "A logo stays in the lower right corner" in told.says
+
+
+def test_other_words_claim_nothing() -> None:
+    told = tell_marks(Watermarks(found=(mark("CHANNEL 4"),), suspected=(mark("EXIT"),)))
+    assert told.claim == ""
+    assert "\u201cCHANNEL 4\u201d stay" in told.says
+    assert (
+        "\u201cEXIT\u201d can be read near the border: a mark, or words of the scene." in told.says
+    )
+
+
+def test_what_could_not_be_told_is_said() -> None:
+    why = "70% of the picture stands still"
+    told = tell_marks(Watermarks(inconclusive=why), unread="Texts could not be read.")
+    assert told.found is Found.NOTHING
+    assert why in told.says
+    assert "Texts could not be read." in told.says
+
+
+def test_strangers_words_stay_on_one_short_line() -> None:
+    told = tell_marks(Watermarks(found=(mark("sora\x1b[31m " + "x" * 500),)))
+    assert "\x1b" not in told.claim + told.says
+    assert len(told.claim) < 200
+
+
+def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra `curate`")
+    canvas = Image.new("L", (480, 270))
+    ImageDraw.Draw(canvas).text((360, 235), "KlingAI", fill=255, font=ImageFont.load_default(22))
+    ink = np.asarray(canvas)[..., None] / 255
+    frames = [(f * (1 - ink) + 245 * ink).astype(np.uint8) for f in moving_scene(4)]
+    path = tmp_path / "kling.mp4"
+    path.write_bytes(write_clip(frames, rate=12, crf=16))
+    with media_reader(Settings(), trusted=False) as reader:
+        found = look_for_marks(path, reader)
+    assert found.found is Found.SOMETHING
+    assert "as on clips made with Kling" in found.claim
+    assert "lower right corner" in found.claim
+
+
+def test_a_clip_of_few_frames_or_none_is_told_as_not_looked_at(tmp_path: Path) -> None:
+    short = tmp_path / "short.mp4"
+    short.write_bytes(synthesise(ClipRecipe(n_frames=3)))
+    with media_reader(Settings(), trusted=True) as reader:
+        found = [look_for_marks(path, reader) for path in (short, tmp_path / "gone.mp4")]
+    assert [one.found for one in found] == [Found.NOT_LOOKED, Found.NOT_LOOKED]
+    assert "has 3 frames" in found[0].says
+    assert "not-a-file" in found[1].says
