@@ -57,8 +57,10 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 }
 
 
-_ENCODING: Final = frozenset({"normalise", "render", "annotate"})
+_ENCODING: Final = frozenset({"normalise", "render", "annotate", "instants"})
 """Tasks that read as the others do and then write one form, whatever they read: once is enough."""
+_WHOLE: Final = frozenset({"annotate", "instants"})
+"""Of these, tasks that meet damage as the others do: starting is waited for, so they are not tried on it."""
 
 
 def warm_up(tasks: Mapping[str, Task]) -> None:
@@ -69,7 +71,7 @@ def warm_up(tasks: Mapping[str, Task]) -> None:
     for place, clip in enumerate(_clips() if known else ()):
         for name in known - (_ENCODING if place else set()):
             for request in _REQUESTS[name]:
-                for data in (clip, clip[: len(clip) // 2]):
+                for data in (clip,) if name in _WHOLE else (clip, clip[: len(clip) // 2]):
                     with suppress(MediaError):
                         finish(tasks[name](io.BytesIO(data), request), _forget)
 
