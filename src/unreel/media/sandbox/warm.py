@@ -57,10 +57,9 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 }
 
 
-_ENCODING: Final = frozenset({"normalise", "render", "annotate", "instants"})
-"""Tasks that read as the others do and then write one form, whatever they read: once is enough."""
-_WHOLE: Final = frozenset({"annotate", "instants"})
-"""Of these, tasks that meet damage as the others do: starting is waited for, so they are not tried on it."""
+_ONCE: Final[Mapping[str, int]] = {"normalise": 0, "render": 0, "instants": 0, "annotate": 4}
+"""Tasks that read as the others do and then write one form, whatever they read: one clip is enough, by its
+place. A copy of the mute one is made quickest, and starting is waited for."""
 
 
 def warm_up(tasks: Mapping[str, Task]) -> None:
@@ -69,9 +68,9 @@ def warm_up(tasks: Mapping[str, Task]) -> None:
     if known:
         _import_all("av")
     for place, clip in enumerate(_clips() if known else ()):
-        for name in known - (_ENCODING if place else set()):
+        for name in (task for task in known if _ONCE.get(task, place) == place):
             for request in _REQUESTS[name]:
-                for data in (clip,) if name in _WHOLE else (clip, clip[: len(clip) // 2]):
+                for data in (clip, clip[: len(clip) // 2]):
                     with suppress(MediaError):
                         finish(tasks[name](io.BytesIO(data), request), _forget)
 
