@@ -19,6 +19,7 @@ from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.stopping import Stopped
 from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
@@ -323,7 +324,7 @@ class _Desk:
             console.print(block)
 
     def _write(self, found: "Review", folder: Path, origin: "Origin") -> dict[str, object]:
-        from unreel.report.review.evidence import Background, write_evidence
+        from unreel.report.review.evidence import PAGE, Background, write_evidence
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
@@ -337,10 +338,14 @@ class _Desk:
             note=self.note,
             records=self._records,
         )
-        with _copy_meter(found.clip.facts.video.n_frames) as on_frames:
-            evidence = write_evidence(
-                found, folder, reader=self._reader, background=background, on_frames=on_frames
-            )
+        try:
+            with _copy_meter(found.clip.facts.video.n_frames) as on_frames:
+                evidence = write_evidence(
+                    found, folder, reader=self._reader, background=background, on_frames=on_frames
+                )
+        except Stopped as stopped:
+            stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
+            raise
         say(f"evidence in {evidence.page}")
         if isinstance(evidence.annotated, Failure):
             say(f"no annotated copy: {evidence.annotated}")

@@ -33,6 +33,7 @@ class FailureReason(StrEnum):
     QUARANTINED = "quarantined"
     STAGE_FAILED = "stage-failed"
     NOT_RECORDED = "not-recorded"
+    STOPPED = "stopped"
     UNSTATED = "unstated"
 
     @property
@@ -93,5 +94,6 @@ _REMEDIES = {
     FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
     FailureReason.STAGE_FAILED: "Report it with its detail: a step of the job has a bug.",
     FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
+    FailureReason.STOPPED: "Run the same command again.",
     FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",
 }

@@ -41,7 +41,7 @@ STILLS_STYLE: Final = "unreel.report.review:stills.css"
 
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
-_STOPPED: Final = Failure(FailureReason.OUT_OF_TIME, "its making was stopped before its end")
+_STOPPED: Final = Failure(FailureReason.STOPPED, "its making was ended early")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

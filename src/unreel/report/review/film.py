@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.plain import plain
 from unreel.core.span import tell_seconds
@@ -43,8 +43,15 @@ def write_copy(
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
             _require(made)
     except MediaError as error:
-        return error.failure
+        return _name_limit(error.failure)
     return out / ANNOTATED
+
+
+def _name_limit(failure: Failure) -> Failure:
+    if failure.reason is not FailureReason.OUT_OF_TIME:
+        return failure
+    detail = f"{failure.detail}; UNREEL_ANNOTATE_PACE sets how its time grows with the clip"
+    return Failure(failure.reason, detail)
 
 
 def _require(made: object) -> None:
