@@ -183,6 +183,7 @@ def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
     assert done.returncode == 1  # nobody recorded what is said of the scaled clip
     first = "asks 4 questions: 1 about what was named, and each again after recompression"
     assert first in done.stderr
+    assert "asks again, scaled: width 96, height 64, rate 30000/1001, crf 14" in done.stderr
     (row,) = json.loads(done.stdout)["clips"]
     (found,) = row["stability"]
     assert (found["reviewer"], found["state"]) == ("recorded:said", "unsure")

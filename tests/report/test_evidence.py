@@ -13,6 +13,7 @@ import pytest
 from pages.specs import read_spec
 from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply, Usage
+from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.media.overlay import NARROWEST
@@ -207,6 +208,14 @@ def test_nothing_of_an_earlier_review_stays_beside_a_new_page(ball, tmp_path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence.html", "result.json"]
     html = evidence.page.read_text(encoding="utf-8")
     assert "No annotated copy was made: not-a-file" in html
+
+
+def test_a_clip_is_never_written_over_by_its_own_copy(ball, tmp_path) -> None:
+    source = tmp_path / "annotated.mp4"
+    source.write_bytes(ball.read_bytes())
+    with pytest.raises(UnsafeTargetError, match="is the clip itself"):
+        write(review_with(source, {"recorded:one": GENERATED}), tmp_path)
+    assert source.read_bytes() == ball.read_bytes()
 
 
 def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None:

@@ -300,7 +300,14 @@ class _Desk:
             return found
         from unreel.evaluate.perturbing import ask_again
 
-        return await ask_again(found, reviewers, inquiry=inquiry, desk=desk, reader=self._reader)
+        return await ask_again(
+            found,
+            reviewers,
+            inquiry=inquiry,
+            desk=desk,
+            reader=self._reader,
+            on_variant=lambda variant: say(f"asks again, {variant.name}: {variant}"),
+        )
 
     def _report(self, found: "Review", origin: "Origin", folder: Path | None) -> dict[str, object]:
         from unreel.report.review.opinion_text import NO_PROOF

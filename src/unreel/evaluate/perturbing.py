@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,14 +25,16 @@ async def ask_again(
     inquiry: Inquiry,
     desk: Desk,
     reader: MediaReader,
+    on_variant: Callable[[Variant], None] = lambda _variant: None,
 ) -> Review:
     """`review` with what the same reviewers say of each variant of its clip.
 
-    A variant that cannot be made is a trial with its reason.
+    A variant that cannot be made is a trial with its reason. `on_variant` hears of each before it is made.
     """
     trials: list[Trial] = []
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         for variant in plan_variants(review.clip):
+            on_variant(variant)
             clip = await asyncio.to_thread(
                 _write_variant, variant, review.clip, Path(folder), reader
             )

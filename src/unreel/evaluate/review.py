@@ -12,6 +12,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
+from unreel.core.notebook import html_table
 from unreel.core.plain import plain
 from unreel.core.question import Condition, Question
 from unreel.core.settings import Settings
@@ -59,7 +60,9 @@ class Review:
         return "\n".join([plain(self.clip.location), *map(str, self.opinions), *told])
 
     def _repr_html_(self) -> str:
-        return self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
+        told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
+        rows = [(plain(s.opinion.reviewer), str(s)) for s in self.stabilities]
+        return told + (html_table("Does the verdict hold?", (), rows) if rows else "")
 
     @property
     def stabilities(self) -> tuple[Stability, ...]:

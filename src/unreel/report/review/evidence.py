@@ -11,6 +11,8 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from unreel.core.answer import Reply
+from unreel.core.clip import Clip
+from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.core.span import tell_seconds, to_us
@@ -82,7 +84,7 @@ def write_evidence(
     `on_frames` hears how many frames of the annotated clip were drawn. Nothing that an earlier review
     left there stays, and whoever stops the drawing has the page all the same.
     """
-    _clear(Folder(out))
+    _clear(out, review.clip)
     footage = prepare_footage(review.clip, out, reader=reader)
     duration_us = _duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
@@ -100,10 +102,14 @@ def write_evidence(
     return Evidence(page=page, result=result, annotated=annotated, footage=footage, stills=stills)
 
 
-def _clear(out: Folder) -> None:
+def _clear(out: Path, clip: Clip) -> None:
+    """Take away what an earlier review left, and never the clip itself."""
+    source = Path(clip.location)
     for name in (PAGE, RESULT, ANNOTATED):
-        out.remove(name)
-    clear_stills(out)
+        if (out / name).exists() and source.exists() and source.samefile(out / name):
+            raise UnsafeTargetError(str(out / name), "is the clip itself")
+        Folder(out).remove(name)
+    clear_stills(Folder(out))
 
 
 def build_page(
