@@ -2,11 +2,12 @@
 
 import json
 import socket
+from dataclasses import replace
 from importlib.metadata import requires
 
 import pytest
 
-from unreel.cli.doctor import BRINGS
+from unreel.cli.doctor import BRINGS, Way
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:
@@ -50,3 +51,19 @@ def test_keys_are_told_by_their_names_and_never_shown(run, monkeypatch: pytest.M
     assert ways["anthropic"]["has_key"]
     assert ways["ollama"]["address"] == "http://127.0.0.1:11434/v1"
     assert "compatible" not in ways
+
+
+def test_a_local_server_is_told_with_its_models_as_they_are_typed() -> None:
+    way = Way(
+        provider="vllm",
+        variable="VLLM_API_KEY",
+        has_key=False,
+        address="http://127.0.0.1:8000/v1",
+        answers=True,
+        models=("tiny", "org/large"),
+    )
+    assert way.is_open
+    offers = "vllm: a server at http://127.0.0.1:8000/v1 offers vllm/tiny, vllm/org/large"
+    assert str(way) == offers
+    assert str(replace(way, models=())).endswith("answers, and lists no models without a key")
+    assert str(replace(way, answers=False)) == "vllm: a server at http://127.0.0.1:8000/v1"

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.endpoint.keys import contact
 from unreel.reviewers.endpoint.listening import is_listening, offered_models, require_listening
-from unreel.reviewers.endpoint.providers import read_server
+from unreel.reviewers.endpoint.providers import PROVIDERS, read_server
 
 
 @contextmanager
@@ -32,6 +33,15 @@ def serving(status: int, body: bytes) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}/v1"
     server.shutdown()
     server.server_close()
+
+
+def test_every_provider_stands_on_the_page_of_settings() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for name, provider in PROVIDERS.items():
+        (line,) = (line for line in lines if line.startswith(f"| `{name}/NAME` |"))
+        assert f"`{provider.base_url or name + '/NAME@URL'}`" in line
+        assert f"`{provider.key_variable}`" in line if provider.key_variable else "none" in line
 
 
 def test_a_server_tells_its_models() -> None:

@@ -79,6 +79,7 @@ class Foreseen:
 def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json: bool) -> int:
     """Print what came of each run; the worst of their statuses."""
     done = [result for result in results if isinstance(result, Done)]
+    broken = [result for result in results if isinstance(result, Broken)]
     if as_json:
         documents = [_document(result) for result in results]
         print_json(documents if len(documents) > 1 else documents[0])
@@ -87,13 +88,14 @@ def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json
         print_scores(done[0].scores)
         _tell_failures(done[0])
     else:
-        _tell_several(results, done)
+        _tell_several(done)
     for result in done:
         if not result.n_answered:
             name = result.outcome.reviewer
             say(f"{name}: no question was answered, so nothing was measured")
-    broken = 2 if len(done) < len(results) else 0
-    return max([broken, *(result.status(fail_on_error) for result in done)])
+    for stopped in broken:
+        say(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
+    return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
 
 
 def _document(result: Done | Broken) -> dict[str, object]:
@@ -150,7 +152,7 @@ def _first_failure(run: Run, reason: str) -> str | None:
     return None
 
 
-def _tell_several(results: Sequence[Done | Broken], done: Sequence[Done]) -> None:
+def _tell_several(done: Sequence[Done]) -> None:
     for each in done:
         _report(each)
         for score in each.scores:
@@ -159,9 +161,6 @@ def _tell_several(results: Sequence[Done | Broken], done: Sequence[Done]) -> Non
     for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
         say(f"condition: {condition}")
         _print_side_by_side(condition, done)
-    for result in results:
-        if isinstance(result, Broken):
-            say(f"{result.run.recipe.reviewer.model}: {result.error}")
     if len(done) > 1:
         places = [each.run.place.uri for each in done]
         say(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")

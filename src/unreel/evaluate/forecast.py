@@ -19,7 +19,7 @@ from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
 from unreel.engine.table import Held
 from unreel.engine.trouble import stores_told
-from unreel.evaluate.counting import LeftOut, find_due
+from unreel.evaluate.counting import Ahead, LeftOut, find_due
 from unreel.evaluate.job import NEVER_PUT, Run, Step, identify_now, keeper_of
 from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
@@ -103,11 +103,12 @@ def _surveyed(
 ) -> Iterator[Survey]:
     """What is found at the clips: in the run's table, and for new ones in a table that goes away."""
     benchmark = run.benchmark()
-    entries = list(run.entries(benchmark, left_out.reading))
+    entries = Ahead(run.entries(benchmark, left_out.reading))
     keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
-    new = list(find_due(files, run.clips, retry=()))
-    on_due("clips", len(new))
+    new = Ahead(find_due(files, run.clips, retry=()))
+    if new.is_whole:
+        on_due("clips", len(new.first))
     with TemporaryDirectory(prefix="unreel-") as folder:
         aside = replace(run, place=Place(folder)).clips
         run_stages(

@@ -40,8 +40,10 @@ class Contact:
     @property
     def key_words(self) -> str:
         """With which key it is asked, for whoever hears that it was rejected."""
-        if self.variable is None or not read_secret(self.variable):
-            return "asked without a key"
+        if self.variable is None:
+            return f"asked without a key: {self.remark}" if self.remark else "asked without a key"
+        if not read_secret(self.variable):
+            return f"asked without a key: {self.variable} is not set here"
         return f"asked with the key in {self.variable}"
 
     def read_key(self) -> str | None:
