@@ -135,7 +135,7 @@ def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(
     words = ("--protocol", "reality", "--model", "recorded", "--recorded", answers)
     said = typed("eval", bench, *words, "--out", "run", "--fail-on-error", 1, "--json")
     assert said.status == 1
-    assert "no question was answered: all 8 failed, so nothing was measured" in said.err
+    assert "recorded:told: no question was answered, so nothing was measured" in said.err
     assert json.loads(said.out)["outcome"]["answers"]["failures"] == {"not-recorded": 8}
 
 
