@@ -127,6 +127,14 @@ def test_answers_about_other_clips_are_status_2_with_the_nearest_name(
     assert "it holds no answer" in said.err
 
 
+def test_votes_about_other_clips_are_status_2(bench: Path, typed: Typed) -> None:
+    votes = bench.with_name("votes.csv")
+    votes.write_text("name,voter,label\nc0.mp5,Ann,real\n")
+    said = typed("score", votes, "--benchmark", bench, "--protocol", "reality")
+    assert said.status == 2
+    assert "Did you mean 'c0.mp4'?" in said.err
+
+
 def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(
     bench: Path, typed: Typed
 ) -> None:
@@ -137,6 +145,9 @@ def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(
     assert said.status == 1
     assert "recorded:told: no question was answered, so nothing was measured" in said.err
     assert json.loads(said.out)["outcome"]["answers"]["failures"] == {"not-recorded": 8}
+    again = typed("score", "run")
+    assert again.status == 1
+    assert "no question was answered, so nothing was measured" in again.err
 
 
 def test_the_verbs_raise_the_same(bench: Path) -> None:

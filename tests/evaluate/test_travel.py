@@ -59,6 +59,8 @@ def test_a_run_is_scored_compared_shown_and_gone_on_with_from_another_folder(
     again = typed("eval", "project/bench/clips.csv", *COIN, "--out", "project/runs/coin", "--json")
     assert again.status == 0, again.err
     assert json.loads(again.out)["outcome"]["answers"]["done"] == 0
+    retried = typed("eval", "--out", "project/runs/coin", "--retry-failed")
+    assert retried.status == 0, retried.err
 
 
 def test_a_run_that_moved_with_its_benchmark_is_scored_by_what_moved(
@@ -154,6 +156,8 @@ def test_two_benchmarks_of_one_name_are_not_mixed(asked: Path, typed: Typed) -> 
     refused = typed("eval", "second/clips.csv", *COIN, "--out", "runs/coin")
     assert refused.status == 2
     assert "holds a run over another benchmark" in refused.err
+    foreseen = typed("eval", "second/clips.csv", *COIN, "--out", "runs/coin", "--dry-run")
+    assert (foreseen.status, foreseen.err.count("over another benchmark")) == (2, 1)
     assert str(asked / "bench" / "clips.csv") in refused.err
     assert typed("runs", "check", "runs/coin", "--json").out == clips  # nothing was surveyed
 

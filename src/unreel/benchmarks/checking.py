@@ -98,14 +98,20 @@ class Checked:
 
 
 def check_benchmark(
-    path: Path, layout: str | None = None, *, mapping: Mapping[str, str] | None = None
+    path: Path,
+    layout: str | None = None,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    outside: bool = False,
 ) -> Checked:
     """Read all rows of the benchmark at `path` once and tell what they say; no clip is opened.
+
+    `outside` lets a table name files outside its folder.
 
     Raises:
         UnreadableSourceError: It cannot be read in the layout named, or in any.
     """
-    benchmark = open_benchmark(path, layout, mapping=mapping)
+    benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
     seen = _Seen()
     for row in benchmark:
         seen.add(row, benchmark)

@@ -13,6 +13,7 @@ from unreel.benchmarks.answers import VOTER, require_split
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.entry import Row as Record
 from unreel.benchmarks.given import NAME_COLUMNS, clip_name
+from unreel.benchmarks.nothing import no_answer
 from unreel.benchmarks.records import LABELS
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.clip import Origin
@@ -68,7 +69,7 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
     A vote names its clip as an answer does, its `voter`, and its `label`: real, or generated or fake.
 
     Raises:
-        UnreadableSourceError: No row of it is a vote.
+        UnreadableSourceError: No row of it is a vote about one of them.
         UnknownNameError: No entry is in that split.
     """
     rejected: list[Rejected] = []
@@ -91,6 +92,8 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
             rejected.append(Rejected(name, why))
         else:
             said[names[name]][vote.voter] = vote
+    if not said:
+        raise no_answer(str(path), tuple(unknown), [entry.name for entry in entries])
     return JoinedVotes(
         ballots=tuple(
             (entry, tuple(said.get(entry.name, {}).values()))

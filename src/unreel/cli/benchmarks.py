@@ -10,6 +10,7 @@ import click
 from unreel.benchmarks.columns import MEANS
 from unreel.benchmarks.opening import Layout
 from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.consent import outside_option
 from unreel.cli.output import echo, json_option, print_json, print_table, say
 from unreel.core.registry import Lazy
 
@@ -37,8 +38,11 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--layout", type=_LAYOUTS, help="How PATH lies on disk; found by itself.")
 @map_option
+@outside_option
 @json_option
-def check(path: Path, *, layout: str | None, mapping: tuple[str, ...], as_json: bool) -> None:
+def check(
+    path: Path, *, layout: str | None, mapping: tuple[str, ...], outside: bool, as_json: bool
+) -> None:
     """Tell what is understood of PATH, a folder or a table of clips, before anybody is asked.
 
     Tells its layout, what each column is read as and which are not read, how many clips there are of
@@ -47,7 +51,8 @@ def check(path: Path, *, layout: str | None, mapping: tuple[str, ...], as_json: 
     rows cannot be used or files are not there, and with 2 when nothing can be.
     """
     check_benchmark = Lazy("unreel.benchmarks.checking:check_benchmark").load()
-    checked: Checked = check_benchmark(path, layout, mapping=read_mapping(mapping) or None)
+    columns = read_mapping(mapping) or None
+    checked: Checked = check_benchmark(path, layout, mapping=columns, outside=outside)
     if as_json:
         print_json(checked)
     else:

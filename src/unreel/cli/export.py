@@ -123,6 +123,10 @@ def export(  # noqa: PLR0913  one parameter for each option
         told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
         write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
         return
+    if moved_to is not None or accept_changed:
+        option = "--accept-changed" if moved_to is None else "--benchmark"
+        remedy = "It speaks of the benchmark of a run: leave it out"
+        raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
     if "protocol" not in given:
         option, remedy = "--protocol", "Say what is asked: trace, realism, reality or preference"
         raise InvalidSettingError(option, f"--to {form} needs it", remedy)

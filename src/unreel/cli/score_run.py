@@ -42,5 +42,7 @@ def score_kept(
             say(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
             say(f"Ask again what failed: {asks_again(run.place.uri)}")
+    if not any(score.scorecard.n_answered for score in scores):
+        say("no question was answered, so nothing was measured")
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
     return 0 if complete else 1
