@@ -24,7 +24,7 @@ def changed_option(command: F) -> F:
     return click.option(
         "--accept-changed",
         is_flag=True,
-        help="Take the benchmark as it is now, although the run asked about another one.",
+        help="Go by the benchmark and the recipe as they are now, although the run asked otherwise.",
     )(command)
 
 

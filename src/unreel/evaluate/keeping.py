@@ -1,13 +1,14 @@
 """What a run was begun with, held against what is asked of it now: it goes on, grows, or is refused in words."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.reading import Identity
 from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition, differing
 from unreel.engine.place import Place
 from unreel.evaluate.kept_benchmark import difference, keep_benchmark
 from unreel.evaluate.recipe import EvalRecipe
@@ -37,9 +38,16 @@ def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[Change]:
     if before.seed != now.seed:
         found.append(Change(f"seed {before.seed} before, {now.seed} now", grows=False))
     if {*before.conditions} != {*now.conditions}:
-        told = " before, ".join(" and ".join(map(str, each.conditions)) for each in (before, now))
+        parts = differing([*before.conditions, *now.conditions])
+        told = " before, ".join(_spell_parts(each.conditions, parts) for each in (before, now))
         found.append(Change(f"{told} now", {*before.conditions} <= {*now.conditions}))
     return found
+
+
+def _spell_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
+    return " and ".join(
+        ",".join(f"{part}={getattr(condition, part)}" for part in parts) for condition in conditions
+    )
 
 
 def _extent(recipe: EvalRecipe) -> tuple[object, ...]:
@@ -104,7 +112,10 @@ class Keeper:
             refused.append("files outside the table's folder before (--allow-outside), none now")
         if refused and not self.accept_changed:
             problem = f"{self.place.uri} holds a run that asked otherwise: {'; '.join(refused)}"
-            raise InvalidSettingError(_OUT, problem, self._remedy("ask as before"))
+            raise InvalidSettingError(
+                _OUT, problem, self._remedy(f"`unreel eval --out {self.place.uri}` asks as before")
+            )
+        self._compare_benchmarks(before, identify, on_note)
         if grown := [change.told for change in changes if change.grows]:
             on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
         old, new = (_whom(recipe.reviewer) for recipe in (before.recipe, self.recipe))
@@ -112,7 +123,6 @@ class Keeper:
             on_note(
                 f"the run was begun with {old} and goes on with {new}, taken for the same reviewer"
             )
-        self._compare_benchmarks(before, identify, on_note)
 
     def require_reviewer(self, reviewer: str) -> None:
         """Refuse to put answers of another reviewer, or to other questions, beside those that are there."""
@@ -120,12 +130,12 @@ class Keeper:
         instrument = recipe.instrument.instrument
         if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
             return
-        problem = found = f"{self.place.uri} holds a run of {before.reviewer}"
-        remedy = "Name another folder, or the same recipe"
+        found = f"{self.place.uri} holds a run of {before.reviewer}"
+        problem, remedy = f"{found}, not of {reviewer}", "Name another folder, or the same recipe"
         if before.instrument != instrument:
             problem = f"{found} that asked {before.instrument}"
             remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
-        elif before.recipe.reviewer.model == recipe.reviewer.model:
+        elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
             problem = f"{found}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
             remedy = "Bring back the clips that it learnt from, or name another folder with --out"
         raise InvalidSettingError(_OUT, problem, remedy)
@@ -166,8 +176,8 @@ class Keeper:
 
     def _remedy(self, otherwise: str) -> str:
         return (
-            f"Name another folder, for example --out {self.place.uri.rstrip('/')}-2, or {otherwise}; "
-            "--accept-changed goes on with it as it is asked now, and asks what has no answer"
+            f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
+            "change the run: --accept-changed asks what has no answer by what is there now"
         )
 
 
