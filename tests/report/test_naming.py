@@ -104,3 +104,30 @@ def test_two_conditions_of_one_model_are_compared_on_the_clips_that_both_answere
         "0.000",
         "yes",
     ]
+
+
+def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw() -> None:
+    some = [one for one in CLIPS if int(one.name.partition("-")[2]) < 8]
+    blind = replace(entrant("blind", some, WRONG), extent="first 16 clips")
+    first, second = boards_of(seer(), blind)
+    panel = differences(first, [second])
+    assert panel is not None
+    (table,) = panel.tables
+    assert (
+        table.caption
+        == "Where all clips and first 16 clips overlap, the first less the second, balanced accuracy"
+    )
+    (line,) = table.lines
+    assert [cell.text for cell in line.cells] == [
+        "seer · all clips",
+        "blind · first 16 clips",
+        "100.0",
+        "16",
+        "0.000",
+        "yes",
+    ]
+
+
+def test_nobody_is_compared_with_the_same_answers_on_another_board() -> None:
+    first, second = boards_of(seer(), seer(extent="first 24 clips"))
+    assert differences(first, [second]) is None

@@ -74,7 +74,8 @@ def write_report(
         setting, problem = "runs", "there is none to report on"
         raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
     entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
-    boards = [_fill(board) for board in name_boards(list(_boards(entrants)))]
+    named = name_boards(list(_boards(entrants)))
+    boards = [_fill(board, named[place + 1 :]) for place, board in enumerate(named)]
     names = name_contenders(boards)
     folder = Folder(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
@@ -127,14 +128,16 @@ def _place(wanted: Entrant, entrants: Sequence[Entrant]) -> int:
     return next(place for place, entrant in enumerate(entrants) if entrant is wanted)
 
 
-def _fill(board: Board) -> Board:
-    panels = (panel for panel in _panels(board) if panel is not None)
+def _fill(board: Board, later: Sequence[Board]) -> Board:
+    asked = (board.instrument, board.entrants[0].benchmark)
+    beside = [each for each in later if (each.instrument, each.entrants[0].benchmark) == asked]
+    panels = (panel for panel in _panels(board, beside) if panel is not None)
     return replace(board, panels=tuple(map(name_tables, panels)))
 
 
-def _panels(board: Board) -> Iterator[Panel | None]:
+def _panels(board: Board, beside: Sequence[Board]) -> Iterator[Panel | None]:
     yield leaderboard(board)
-    yield differences(board)
+    yield differences(board, beside)
     yield gradient(board)
     yield creators(board)
     yield categories(board)

@@ -43,7 +43,7 @@ def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
     """A name for every place of the report; who is on several boards has the board's beside its own."""
     boards_of = Counter(contender.name for board in boards for contender in board.contenders)
     return {
-        contender.place: _full_name(board, contender)
+        contender.place: full_name(board, contender)
         if boards_of[contender.name] > 1
         else contender.name
         for board in boards
@@ -51,7 +51,8 @@ def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
     }
 
 
-def _full_name(board: Board, contender: Contender) -> str:
+def full_name(board: Board, contender: Contender) -> str:
+    """What it is called beside contenders of other boards."""
     return " · ".join((contender.name, *board.told))
 
 

@@ -1,10 +1,14 @@
 """Every two contenders on the clips that both answered."""
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from unreel.report.boards.board import Board, Panel
+from unreel.core.question import Condition
+from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.differences import Difference, compare
+from unreel.report.boards.naming import full_name
 from unreel.report.boards.own_figures import DIFFERENCE
 from unreel.report.boards.ranking import name_cell
 from unreel.report.boards.tables import (
@@ -20,6 +24,8 @@ from unreel.report.boards.tables import (
 from unreel.stats.many import holm
 
 CHANCE: Final = 0.05
+LEADERS: Final = 3
+"""Reviewers of a board that are compared with those of another."""
 _COLUMNS: Final = (
     Column(title="Reviewer", numbers=False),
     Column(title="Less", numbers=False),
@@ -30,24 +36,20 @@ _COLUMNS: Final = (
 )
 
 
-def differences(board: Board) -> Panel | None:
-    """How far every two lie apart, and whether that can be chance among so many comparisons."""
-    placed = [contender for contender in board.shown if not contender.unranked]
-    pairs = [
-        (one, other)
-        for one, other in itertools.combinations(placed, 2)
-        if "reviewer" in (one.kind, other.kind)
-    ]
+def differences(board: Board, beside: Sequence[Board] = ()) -> Panel | None:
+    """How far every two lie apart, and whether that can be chance among so many comparisons.
+
+    `beside` are boards over other parts of the same benchmark: the clips in common tell there too.
+    """
+    groups = [_within(board), *(_across(board, other) for other in beside)]
+    pairs = [pair for group in groups for pair in group.pairs]
     if not pairs:
         return None
     found = [compare(one.entrant, other.entrant) for one, other in pairs]
     corrected = iter(holm([each.p for each in found if each.p is not None]))
-    chances = [None if each.p is None else next(corrected) for each in found]
-    notes = Notes()
-    lines = [
-        Line(cells=(name_cell(one), name_cell(other), *_cells(difference, chance, notes)))
-        for (one, other), difference, chance in zip(pairs, found, chances, strict=True)
-    ]
+    told = [(each, None if each.p is None else next(corrected)) for each in found]
+    title = found[0].figure.title.lower()
+    rows = iter(told)
     return Panel(
         id=f"{board.id}-differences",
         heading="Paired differences",
@@ -56,14 +58,63 @@ def differences(board: Board) -> Panel | None:
             f"corrected for {len(pairs)} comparisons (Holm). The command unreel compare tells the "
             "differences of every figure."
         ),
-        tables=(
-            Table(
-                caption=f"The first less the second, {found[0].figure.title.lower()}",
-                columns=_COLUMNS,
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
+        tables=tuple(
+            _table(group, list(itertools.islice(rows, len(group.pairs))), title=title)
+            for group in groups
+            if group.pairs
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Comparisons of one table."""
+
+    caption: str
+    pairs: Sequence[tuple[Contender, Contender]]
+
+
+def _within(board: Board) -> _Group:
+    placed = [contender for contender in board.shown if not contender.unranked]
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(placed, 2)
+        if "reviewer" in (one.kind, other.kind)
+    ]
+    return _Group(caption="The first less the second", pairs=pairs)
+
+
+def _across(board: Board, other: Board) -> _Group:
+    """The leaders of both boards; who was asked the same way on both is not compared with itself."""
+    pairs = [
+        (replace(one, name=full_name(board, one)), replace(two, name=full_name(other, two)))
+        for one in _leaders(board)
+        for two in _leaders(other)
+        if _way(one) != _way(two)
+    ]
+    where = " and ".join(", ".join(each.told) for each in (board, other))
+    return _Group(caption=f"Where {where} overlap, the first less the second", pairs=pairs)
+
+
+def _leaders(board: Board) -> list[Contender]:
+    return [contender for contender in board.placed if contender.kind == "reviewer"][:LEADERS]
+
+
+def _way(contender: Contender) -> tuple[str, Condition]:
+    return contender.entrant.reviewer, contender.entrant.condition
+
+
+def _table(group: _Group, told: Sequence[tuple[Difference, float | None]], *, title: str) -> Table:
+    notes = Notes()
+    lines = [
+        Line(cells=(name_cell(one), name_cell(other), *_cells(difference, chance, notes)))
+        for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
+    ]
+    return Table(
+        caption=f"{group.caption}, {title}",
+        columns=_COLUMNS,
+        lines=tuple(lines),
+        notes=notes.listed(),
     )
 
 
