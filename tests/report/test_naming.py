@@ -60,7 +60,11 @@ def test_boards_that_differ_in_condition_too_say_so() -> None:
         ("all clips", "audio off"),
         ("first 24 clips", "audio on"),
     ]
-    assert name_contenders(boards) == {0: "seer", 1: "seer (1)", 2: "seer (2)"}
+    assert name_contenders(boards) == {
+        0: "seer · all clips · audio off",
+        1: "seer (1) · first 24 clips · audio on",
+        2: "seer (2) · first 24 clips · audio on",
+    }
 
 
 def test_benchmarks_in_folders_of_one_name_are_told_apart_by_the_folders_above() -> None:

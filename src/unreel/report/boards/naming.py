@@ -41,10 +41,10 @@ def name_boards(boards: Sequence[Board]) -> list[Board]:
 
 def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
     """A name for every place of the report; who is on several boards has the board's beside its own."""
-    boards_of = Counter(contender.name for board in boards for contender in board.contenders)
+    boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
         contender.place: full_name(board, contender)
-        if boards_of[contender.name] > 1
+        if boards_of[contender.entrant.reviewer] > 1
         else contender.name
         for board in boards
         for contender in board.contenders

@@ -17,6 +17,7 @@
   const form = document.getElementById("filters");
   const list = document.querySelector("#list tbody");
   const heads = document.querySelector("#list thead tr");
+  const kept = document.getElementById("kept");
   const left = document.getElementById("left");
   const more = document.getElementById("more");
   const found = document.getElementById("found");
@@ -420,7 +421,13 @@
     show(byId.get(line.dataset.clip), { focus: window.innerWidth < 900 });
   });
   window.addEventListener("beforeprint", () => {
-    lengthen(MOST_PRINTED - listed);
+    lengthen(Math.max(0, MOST_PRINTED - listed));
+    const chosen = [...form.querySelectorAll("select, input")].filter((field) => field.value);
+    const told = chosen.map((field) => {
+      const value = field.selectedOptions ? field.selectedOptions[0].text : field.value;
+      return field.labels[0].firstChild.textContent.trim() + " " + value;
+    });
+    kept.textContent = told.length ? "Chosen: " + told.join(", ") + "." : "";
     const rest = matching.length - listed;
     left.textContent = rest > 0 ? rest.toLocaleString("en") + " more clips are in the page and in its CSV." : "";
   });
