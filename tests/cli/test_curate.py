@@ -111,3 +111,69 @@ def test_a_trace_is_put_into_a_clip_and_its_truth_is_printed(run, recipe, tmp_pa
     assert (tmp_path / told["file"]).is_file()
     assert told["trace"]["categories"] == ["sudden-blurring"]
     assert told["trace"]["explanation"]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the drawn sample."""
+    from unreel.curate.start.sample import write_sample
+
+    folder = tmp_path_factory.mktemp("drawn")
+    write_sample(folder, seed=0)
+    return folder
+
+
+def test_the_sample_goes_all_the_way_to_a_folder_for_a_hub(run, drawn, tmp_path) -> None:
+    recipe = drawn / "curate.toml"
+    looked = run("curate", "check", recipe)
+    assert looked.returncode == 0, looked.stderr
+    assert "1 no-licence" in looked.stdout
+    assert "test: " in looked.stdout
+    done = run("curate", "run", recipe, "--out", "work", "--trusted")
+    assert done.returncode == 0, done.stderr
+    assert "require_licence = false" in done.stderr
+    assert "unreel curate sheet" in done.stderr
+    sheet = run("curate", "sheet", "work", "--trusted")
+    assert sheet.returncode == 0, sheet.stderr
+    assert Path(sheet.stdout.strip()) == tmp_path / "work" / "contact-sheet.html"
+    assert "12 clips frozen, 3 left out" in sheet.stderr
+    assert "3 of them without a picture" in sheet.stderr  # they lie outside this folder
+    hub = run("curate", "publish", "work", "--repo", "lab/drawn")
+    assert hub.returncode == 0, hub.stderr
+    assert hub.stdout.splitlines()[-1].startswith("hf upload lab/drawn ")
+    assert "missing: [freeze.citation] names no authors" in hub.stderr
+    again = run("curate", "publish", "work")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_a_check_that_could_not_run_is_status_two_and_says_so_in_json(run, drawn) -> None:
+    done = run(
+        "curate", "check", drawn / "curate.toml", "--set", "freeze.shares=[98,1,1]", "--json"
+    )
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert told["can_run"] is False
+    assert "a split without one of the labels" in told["problems"][0]
+
+
+def test_a_recipe_is_started_for_a_folder_and_never_replaced(run, recipe, tmp_path) -> None:
+    done = run("curate", "init", "films", "--out", "mine.toml")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "mine.toml"
+    assert "unreel curate check mine.toml" in done.stderr
+    looked = run("curate", "check", "mine.toml")
+    assert looked.returncode == 2
+    assert "source.licence" in looked.stderr
+    again = run("curate", "init", "films", "--out", "mine.toml")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_settings_are_listed_and_a_wrong_section_names_the_nearest(run) -> None:
+    told = run("curate", "settings", "split")
+    assert "shortest_s" in told.stdout
+    assert "seconds" in told.stdout
+    wrong = run("curate", "settings", "splits")
+    assert wrong.returncode == 2
+    assert "Did you mean 'split'" in wrong.stderr

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from unreel.cli.consent import outside_option
-from unreel.cli.curate_publish import sheet
+from unreel.cli.curate_publish import publish, sheet
 from unreel.cli.curate_start import check, init, settings
 from unreel.cli.output import echo, json_option, print_json, print_table, say, trusted_option
 from unreel.core.names import plain_name
@@ -26,7 +26,7 @@ def curate() -> None:
     """Turn raw video into a frozen, audited benchmark, by one recipe."""
 
 
-for _command in (init, check, settings, sheet):
+for _command in (init, check, settings, sheet, publish):
     curate.add_command(_command)
 
 

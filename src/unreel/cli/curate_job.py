@@ -15,6 +15,7 @@ from unreel.core.settings import read_settings
 from unreel.curate.checking import Checked, check
 from unreel.curate.job import Curation, curate, open_bench, plan_steps
 from unreel.curate.piece import NO_LICENCE
+from unreel.curate.publish.hub import Accepted, Published, publish
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
 from unreel.curate.sheet.page import Sheet, SheetWish, write_sheet
 from unreel.curate.source.take import GIVE_LICENCE
@@ -81,6 +82,14 @@ def write_contact_sheet(
         return write_sheet(folder, wish=wish, reader=reader, out=out)
 
 
+def publish_frozen(
+    folder: Path, *, out: Path | None, repo: str | None, leak: bool, no_licence: bool
+) -> Published:
+    """The folder for a hub of what is frozen in `folder`."""
+    accepted = Accepted(leak=leak, no_licence=no_licence)
+    return publish(folder, accepted=accepted, out=out, repo=repo)
+
+
 def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
     """Take the steps up to `until`, tell what came of them, and end the program."""
     curation = _open(**given)
@@ -134,4 +143,6 @@ def _report(curation: Curation, state: State) -> None:
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
         say(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
+        place = curation.bench.place.uri
+        say(f"next: unreel curate sheet {place} to look at it, publish {place} to hand it on")
         echo(state.frozen.place)

@@ -57,3 +57,43 @@ def sheet(  # noqa: PLR0913  one parameter for each option
     say(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
     say(f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}")
     echo(written.page)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder to make.  [default: hub beside the benchmark]",
+)
+@click.option("--repo", metavar="OWNER/NAME", help="Its name on the hub, for the printed commands.")
+@click.option("--accept-leak", is_flag=True, help="Publish although the audit failed.")
+@click.option(
+    "--accept-no-licence", is_flag=True, help="Publish clips for which no licence is named."
+)
+@json_option
+def publish(
+    *,
+    folder: Path,
+    out: Path | None,
+    repo: str | None,
+    accept_leak: bool,
+    accept_no_licence: bool,
+    as_json: bool,
+) -> None:
+    """Make the folder of a frozen benchmark for the Hugging Face Hub, and print how to upload it.
+
+    FOLDER is the working folder of a curation, or a frozen benchmark alone. Nothing is uploaded, and
+    nobody is asked.
+    """
+    hub = Lazy("unreel.cli.curate_job:publish_frozen", _EXTRA).load()
+    done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)
+    if as_json:
+        print_json(done)
+        return
+    told = ", ".join(f"{n} {licence}" for licence, n in done.licences.items())
+    say(f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {told}")
+    for remark in done.remarks:
+        say(f"missing: {remark}")
+    say("to upload it (pip install huggingface_hub), type:")
+    echo(*done.commands)

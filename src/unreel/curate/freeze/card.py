@@ -51,13 +51,13 @@ def write_card(card: Card) -> str:
         "## Sources",
         _sources(rows),
         "## Resolutions",
-        _table(("resolution", "clips"), _by_count(sizes)),
+        markdown_table(("resolution", "clips"), _by_count(sizes)),
         "## Lengths",
         _lengths(rows),
         "## Categories of traces",
         _categories(rows),
         "## Licences",
-        _table(("licence", "clips"), _by_count(licences)),
+        markdown_table(("licence", "clips"), _by_count(licences)),
         "Each clip names its licence and its source in the manifest.",
         "## Citation",
         _citation(card),
@@ -97,7 +97,7 @@ def _splits(rows: Rows) -> str:
     tally = Counter((row["split"], row["label"]) for row in rows)
     splits = dict.fromkeys(row["split"] for row in rows)
     sources = {split: {r["source_video"] for r in rows if r["split"] == split} for split in splits}
-    return _table(
+    return markdown_table(
         ("split", "real", "generated", "source videos"),
         (
             (split, tally[split, "real"], tally[split, "generated"], len(sources[split]))
@@ -109,7 +109,7 @@ def _splits(rows: Rows) -> str:
 def _sources(rows: Rows) -> str:
     by_source = _group(rows, lambda row: row["creator"] if row["label"] == "generated" else "real")
     names = sorted(by_source, key=lambda name: (name != "real", -len(by_source[name]), name))
-    return _table(
+    return markdown_table(
         ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
         (
             (
@@ -147,7 +147,7 @@ def _length_range(rows: Rows) -> str:
 def _lengths(rows: Rows) -> str:
     tally = Counter((_length_class(row["duration_us"]), row["label"]) for row in rows)
     names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
-    return _table(
+    return markdown_table(
         ("length", "real", "generated"),
         (
             (name, tally[place, "real"], tally[place, "generated"])
@@ -165,7 +165,7 @@ def _categories(rows: Rows) -> str:
     tally = Counter(category for trace in traces for category in trace["categories"])
     if not traces:
         return "No clip carries traces."
-    lines = _table(("category", "traces"), _by_count(tally))
+    lines = markdown_table(("category", "traces"), _by_count(tally))
     return f"{len(traces)} traces; one may have several categories.\n\n{lines}"
 
 
@@ -173,7 +173,7 @@ def _left_out(left_out: Sequence[LeftOut]) -> str:
     if not left_out:
         return "Nothing."
     tally = Counter((left.step, left.reason) for left in left_out)
-    return _table(
+    return markdown_table(
         ("step", "reason", "files or clips"),
         ((step, reason, n) for (step, reason), n in sorted(tally.items())),
     )
@@ -201,7 +201,8 @@ def _by_count(tally: Counter[str]) -> list[tuple[str, int]]:
     return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table whose cells are text, whatever they hold."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
 

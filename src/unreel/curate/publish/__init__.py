@@ -1,0 +1,1 @@
+"""A frozen benchmark as a folder for a hub of datasets; nothing is sent anywhere."""
