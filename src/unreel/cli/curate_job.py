@@ -66,10 +66,10 @@ def audit_benchmark(
     return _work(Curation(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
 
 
-def check_file(recipe: Path, changes: Sequence[str]) -> Checked:
+def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> Checked:
     """What the recipe in that file would do."""
     resolved = read_recipe(recipe, changes)
-    access = open_access(read_settings())
+    access = replace(open_access(read_settings()), outside=outside)
     return check(resolved, root=recipe.absolute().parent, access=access)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from unreel.cli.consent import outside_option
 from unreel.cli.output import echo, json_option, print_json, print_table, say
 from unreel.core.registry import Lazy
 
@@ -31,8 +32,8 @@ _SAMPLE: Final = "sample"
 def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_json: bool) -> None:
     """Write a commented recipe for FOLDER: a folder of videos, a benchmark, or a table of clips.
 
-    Every setting stands in it with its default. With --sample a few clips are drawn too, so that a
-    curation can be tried at once and offline.
+    FOLDER is this folder by default. Every setting stands in the recipe with its default. With --sample a
+    few clips are drawn into FOLDER (by default `sample`), so that a curation can be tried at once, offline.
     """
     if sample:
         _init_sample(folder or Path(_SAMPLE), seed=seed, out=out, as_json=as_json)
@@ -75,13 +76,14 @@ def _say_next(recipe: Path) -> None:
     metavar="SECTION.KEY=VALUE",
     help="Change the recipe, for example normalise.width=640. Repeatable.",
 )
+@outside_option
 @json_option
-def check(*, recipe: Path, changes: tuple[str, ...], as_json: bool) -> None:
+def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: bool) -> None:
     """Tell what RECIPE would do: clips, labels, licences, steps and splits. Status 2: it could not run.
 
     No clip is opened, no model or store is asked, nothing is written.
     """
-    checked = Lazy("unreel.cli.curate_job:check_file", _EXTRA)(recipe, changes)
+    checked = Lazy("unreel.cli.curate_job:check_file", _EXTRA)(recipe, changes, outside=outside)
     if as_json:
         print_json({**asdict(checked), "can_run": not checked.problems})
     else:
