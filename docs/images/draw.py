@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageFilter
 
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
-from unreel.media.overlay import BoxMark, SpanMark, draw_boxes, draw_timeline
+from unreel.core.trace import BoxAt
+from unreel.media.overlay import Annotator, Commentary, Lane, MovingMark
 from unreel.media.scenes.scene import Scene
 
 HERE = Path(__file__).parent
@@ -24,16 +26,18 @@ def draw_trace() -> Image.Image:
     twin = (*TWIN, TWIN[0] + ball.width, TWIN[1] + ball.height)
     frame.paste(ball, TWIN, disc)
     frame.paste(frame.crop(BLUR).filter(ImageFilter.GaussianBlur(7)), BLUR)
-    boxes = [
-        BoxMark(box=_box(twin), caption="redundant object", colour=0),
-        BoxMark(box=_box(BLUR), caption="sudden blurring", colour=1),
-    ]
-    spans = [
-        SpanMark(span=TimeSpan(600_000, 1_250_000), caption="a second ball, no shadow", colour=0),
-        SpanMark(span=TimeSpan(300_000, 1_700_000), caption="the tiles lose their edges", colour=1),
-    ]
-    marked = draw_boxes(frame, boxes)
-    return draw_timeline(marked, spans, duration_us=2_000_000, at_us=708_333)
+    lanes = (
+        _lane(twin, TimeSpan(600_000, 1_250_000), "redundant object: a second ball, no shadow", 0),
+        _lane(BLUR, TimeSpan(300_000, 1_700_000), "sudden blurring: tiles lose their edges", 1),
+    )
+    commentary = Commentary(lanes=lanes, duration_us=2_000_000)
+    annotator = Annotator(commentary, width=SIZE[0], height=SIZE[1])
+    return Image.fromarray(annotator.draw(np.asarray(frame), 708_333))
+
+
+def _lane(corners: tuple[int, int, int, int], span: TimeSpan, says: str, colour: int) -> Lane:
+    mark = MovingMark(span=span, track=(BoxAt(span.start_us, _box(corners)),))
+    return Lane(says=says, colour=colour, marks=(mark,))
 
 
 def _box(corners: tuple[int, int, int, int]) -> Box:
@@ -43,4 +47,5 @@ def _box(corners: tuple[int, int, int, int]) -> Box:
 
 
 if __name__ == "__main__":
-    draw_trace().crop((0, 28, SIZE[0], 709)).save(HERE / "trace.png", optimize=True)
+    drawn = draw_trace()
+    drawn.crop((0, 28, *drawn.size)).save(HERE / "trace.png", optimize=True)

@@ -15,7 +15,7 @@ from unreel.core.trace import Category
 from unreel.curate.inject.clip import LoadedClip, load_clip
 from unreel.curate.inject.inject import CATEGORIES, Injected, inject
 from unreel.media.access import media_reader
-from unreel.media.overlay import BoxMark, draw_boxes
+from unreel.media.overlay import outline, paint
 from unreel.media.synthesise import ClipRecipe, SceneName, synthesise
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def load_scene(scene: SceneName) -> LoadedClip:
     return clip
 
 
-def draw_strip(clip: LoadedClip, done: Injected, *, caption: str) -> Image.Image:
+def draw_strip(clip: LoadedClip, done: Injected) -> Image.Image:
     """Three frames of the span without the trace, and below with it."""
     indices = sorted(done.frames)
     shown = [indices[round(part * (len(indices) - 1))] for part in (0.2, 0.5, 0.8)]
@@ -59,9 +59,9 @@ def draw_strip(clip: LoadedClip, done: Injected, *, caption: str) -> Image.Image
     for column, index in enumerate(shown):
         left = column * (WIDTH + GAP)
         strip.paste(Image.fromarray(clip.pictures[index]), (left, 0))
-        mark = BoxMark(box=boxes[clip.instants_us[index]], caption=caption if not column else "")
-        changed = draw_boxes(Image.fromarray(done.frames[index]), [mark])
-        strip.paste(changed, (left, HEIGHT + GAP))
+        changed = done.frames[index].copy()
+        outline(changed, boxes[clip.instants_us[index]], paint(0))
+        strip.paste(Image.fromarray(changed), (left, HEIGHT + GAP))
     return strip.resize((strip.width * 2 // 3, strip.height * 2 // 3), Image.Resampling.LANCZOS)
 
 
@@ -74,7 +74,7 @@ def draw(category: Category) -> str:
     )
     if not isinstance(done, Injected):
         sys.exit(f"{scene}, seed {seed}: {done}")
-    strip = draw_strip(clip, done, caption=category.value.replace("-", " "))
+    strip = draw_strip(clip, done)
     strip.quantize(256).save(HERE / f"inject-{category.value}.png", optimize=True)
     return done.trace.explanation
 

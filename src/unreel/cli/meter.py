@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ PIPE_PAUSE_S: Final = 10.0
 """Off a terminal, lines come no closer than this: a log is read later."""
 COST: Final = "cost_usd"
 """The total of a run that is money."""
+_COPY: Final = "frames of annotated.mp4"
 _CAUSES: Final = 3
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
@@ -140,6 +141,16 @@ def _nothing() -> "Progress":
     from unreel.engine.progress import Progress
 
     return Progress()
+
+
+@contextmanager
+def copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
+    """Tells how far an annotated copy of so many frames is, whenever it is called with their number."""
+    from unreel.engine.progress import Progress
+
+    with Meter() as meter:
+        meter.expect(_COPY, n_frames)
+        yield lambda done: meter.step(_COPY, Progress(done=done))
 
 
 def describe(part: str, progress: "Progress", *, due: int | None, seconds: float) -> str:

@@ -45,7 +45,6 @@ _FIRST_ASK_S: Final = 0.2
 _LATE_S: Final = 1.0
 """An answer that comes later than this is told at once: somebody waits for the others."""
 _PIPE_WIDTH: Final = 110
-_COPY: Final = "frames of annotated.mp4"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -331,6 +330,7 @@ class _Desk:
             console.print(block)
 
     def _write(self, found: "Review", folder: Path, origin: "Origin") -> dict[str, object]:
+        from unreel.cli.meter import copy_meter
         from unreel.report.review.evidence import PAGE, Background, write_evidence
 
         truth: tuple[Trace, ...] = ()
@@ -346,7 +346,7 @@ class _Desk:
             records=self._records,
         )
         try:
-            with _copy_meter(found.clip.facts.video.n_frames) as on_frames:
+            with copy_meter(found.clip.facts.video.n_frames) as on_frames:
                 evidence = write_evidence(
                     found, folder, reader=self._reader, background=background, on_frames=on_frames
                 )
@@ -371,17 +371,6 @@ def _tell_cost(n_questions: int) -> str:
         f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
         "after recompression, scaling and cropping"
     )
-
-
-@contextmanager
-def _copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
-    """Tells on stderr how far the annotated copy is."""
-    from unreel.cli.meter import Meter
-    from unreel.engine.progress import Progress
-
-    with Meter() as meter:
-        meter.expect(_COPY, n_frames)
-        yield lambda done: meter.step(_COPY, Progress(done=done))
 
 
 def _read_provenance(file: Path, settings: Settings) -> "Provenance":

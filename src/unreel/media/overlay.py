@@ -214,7 +214,7 @@ class Pen:
     def __init__(self, width: int, height: int) -> None:
         self.size = max(14, min(48, round(min(max(width, NARROWEST), height * 1.6) / 56)))
         self.row = round(self.size * 1.35)
-        self.line = max(2, round(self.size / 7))
+        self.line = max(2, round(self.size / 5))
         self._font = ImageFont.load_default(self.size)
         self._lacks = self._mask(_STRANGE)
 
