@@ -195,13 +195,14 @@ class _Desk:
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
         inquiry, openers = self._describe()
         self._records = _read_records(self._ask.runs, self._settings)
+        from unreel.evaluate.stability import tell_questions
         from unreel.reviewers.asking import Desk
         from unreel.reviewers.opening import ReviewerPool
 
         if self.note:
             say(self.note)
         if self._ask.perturb:
-            say(_tell_cost(len(files) * len(inquiry.protocols) * len(openers)))
+            say(tell_questions(len(files) * len(inquiry.protocols) * len(openers)))
         rows: list[dict[str, object]] = []
         async with ReviewerPool() as pool:
             reviewers = [pool.open(opener) for opener in openers]
@@ -362,15 +363,6 @@ class _Desk:
             "annotated": _path_or_failure(evidence.annotated),
             **evidence.stills.to_json(),
         }
-
-
-def _tell_cost(n_questions: int) -> str:
-    from unreel.evaluate.stability import ASKED_TIMES
-
-    return (
-        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
-        "after recompression, scaling and cropping"
-    )
 
 
 def _read_provenance(file: Path, settings: Settings) -> "Provenance":

@@ -93,6 +93,14 @@ class Stability:
         }
 
 
+def tell_questions(n_questions: int) -> str:
+    """How many questions so many become where clips are perturbed."""
+    return (
+        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
+        "after recompression, scaling and cropping"
+    )
+
+
 def compare_trials(opinions: Sequence[Opinion], trials: Sequence[Trial]) -> tuple[Stability, ...]:
     """How each opinion holds, in their order; nothing where nobody asked again."""
     if not trials:
