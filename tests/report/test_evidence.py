@@ -86,7 +86,7 @@ def test_the_page_opens_with_the_sentence_then_who_then_the_file(ball, tmp_path)
     said = {"recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
     html = write(review_with(ball, said), tmp_path).page.read_text(encoding="utf-8")
     told = [
-        "<h1>1 of 2 reviewers calls it generated, from 0.50 s; the other calls it real.</h1>",
+        "<h1>1 of 2 reviewers calls it generated, from 0.50\u00a0s; the other calls it real.</h1>",
         "Who said what",
         "How often it is right",
         "not known.",

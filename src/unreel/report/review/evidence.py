@@ -1,6 +1,7 @@
 """The evidence of one review: a page to look at, and the clip with what was found drawn on it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -41,6 +42,9 @@ PAGE: Final = "evidence.html"
 RESULT: Final = "result.json"
 STILLS_STYLE: Final = "unreel.report.review:stills.css"
 
+_UNIT: Final = re.compile(r"(?<=\d) (?=s\b)")
+_JOINED: Final = "\u00a0"
+"""No line ends between a number and its unit."""
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
 _STOPPED: Final = Failure(FailureReason.STOPPED, "its making was ended early")
@@ -126,7 +130,7 @@ def build_page(
     body = render(
         "unreel.report.review:evidence.html",
         name=name,
-        sentence=opening(review),
+        sentence=_UNIT.sub(_JOINED, opening(review)),
         clip=review.clip,
         video=review.clip.facts.video,
         duration=tell_seconds(_duration_us(review)),

@@ -252,6 +252,7 @@
       instants: instants(one),
       tracks: [...(one.traces.length ? [people(one)] : []), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
       shown_us: shown || [],
+      opens_us: null,
     };
   }
 
@@ -269,7 +270,7 @@
       label: trace.kinds.join(", ") || "trace",
       text: trace.text,
     }));
-    return { name: "People", kind: "truth", traces };
+    return { name: "People", kind: "truth", traces, note: "", failed: false };
   }
 
   function claim(answer) {
@@ -279,7 +280,7 @@
     const boxes = said.box ? [{ at_us: start ?? 0, ...said.box }] : [];
     const name = index.entrants[answer.entrant].name;
     const trace = { start_us: start, end_us: null, boxes, label: name, text: said.explanation || "" };
-    return { name, kind: "answer", traces: [trace] };
+    return { name, kind: "answer", traces: [trace], note: "", failed: false };
   }
 
   function facts(pairs) {
