@@ -48,7 +48,9 @@ def _open(browser: Any, page: str, *, size: tuple[int, int], scheme: str) -> Any
 def _shoot(browser: Any, page: str, name: str, *, size: tuple[int, int], scheme: str) -> None:
     view = _open(browser, page, size=size, scheme=scheme)
     picture = Image.open(io.BytesIO(view.screenshot())).convert("RGB")
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(HERE / name, optimize=True)
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        HERE / name, optimize=True
+    )
     view.close()
 
 

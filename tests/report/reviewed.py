@@ -13,7 +13,7 @@ from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluate.sample import SampleReviewer
 from unreel.media.access import media_reader
 from unreel.media.annotate_wire import OnFrames
-from unreel.report.review.check import marks_not_looked_for
+from unreel.report.review.check import Check, marks_not_looked_for
 from unreel.report.review.evidence import Background, Evidence, write_evidence
 from unreel.report.review.origin import tell_origin
 from unreel.report.review.provenance import ManifestState, Provenance
@@ -21,6 +21,7 @@ from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import OpenReviewer
 
 NO_MANIFEST = Provenance(state=ManifestState.ABSENT, says="The file carries no credentials.")
+DRAWN = marks_not_looked_for("the clip was drawn.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
@@ -57,11 +58,10 @@ def write(
     *,
     truth: tuple[Trace, ...] = (),
     note: str = "",
+    marks: Check = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> Evidence:
-    origin = tell_origin(
-        review.clip.facts, marks=marks_not_looked_for("the clip was drawn."), provenance=NO_MANIFEST
-    )
+    origin = tell_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
     background = Background(origin=origin, made_at=MADE_AT, truth=truth, note=note)
     with media_reader(Settings(), trusted=True) as reader:
         return write_evidence(

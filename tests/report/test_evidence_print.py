@@ -10,6 +10,7 @@ from pdf import n_sheets, words_of
 from report.reviewed import review_with, trace_text, write
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.report.review.check import Check, Found
 
 WHY = "the ball bends in a way that takes many words to tell, more than a mark on a timeline has room for"
 SAID = {
@@ -17,6 +18,9 @@ SAID = {
     "recorded:other": {"trace": "REAL"},
     "recorded:gone": {"trace": "REAL"},
 }
+
+CLAIM = "The words Sora can be read in its lower right corner, as on clips made with Sora."
+MARKED = Check(name="Visible marks", found=Found.SOMETHING, says="Sora stays.", claim=CLAIM)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     review = review_with(file, SAID)
     lost = Failure(FailureReason.RATE_LIMITED, "status 429")
     silent = replace(review.opinions[2], outcome=lost, verdict=None)
-    return write(replace(review, opinions=(*review.opinions[:2], silent)), out, note="A note.").page
+    opinions = (*review.opinions[:2], silent)
+    return write(replace(review, opinions=opinions), out, note="A note.", marks=MARKED).page
 
 
 def opened(watched, page: Path):
@@ -43,6 +48,7 @@ def test_paper_has_every_word(watched, page) -> None:
     assert 3 <= n_sheets(printed) <= 8
     for told in (
         "1 of 3 reviewers calls it generated, from 1.25 s",
+        CLAIM,
         "Who said what",
         "What the file itself says",
         WHY,
@@ -73,3 +79,12 @@ def test_paper_is_light_and_shows_the_frame_with_its_box(watched, page) -> None:
     assert all(np.array(stills.evaluate_all("all => all.map((one) => one.naturalWidth)")) > 0)
     width = sheet.evaluate("document.documentElement.scrollWidth")
     assert width <= sheet.evaluate("window.innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_claim_and_a_failure_keep_nobody_out(watched, page, scheme) -> None:
+    watched.page.emulate_media(color_scheme=scheme)
+    sheet = opened(watched, page)
+    assert sheet.locator(".player-none.failed").count() == 1
+    assert sheet.locator(".claim").inner_text() == CLAIM
+    assert watched.violations() == []

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from unreel.evaluate.review import Inquiry, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
-    from unreel.report.review.check import Check
     from unreel.report.review.origin import Origin
-    from unreel.report.review.provenance import Provenance
     from unreel.report.review.record import Record
     from unreel.reviewers.asking import Desk
     from unreel.reviewers.opening import Opener, OpenReviewer
@@ -233,7 +231,15 @@ class _Desk:
                 found = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
-                origin = await self._read_origin(clip)
+                from unreel.report.review.origin import read_origin
+
+                origin = await asyncio.to_thread(
+                    read_origin,
+                    clip,
+                    reader=self._reader,
+                    without_seccomp=bool(self._settings.media_without_seccomp),
+                    drawn=self._ask.sample,
+                )
                 return self._report(await found, origin, folder)
         except (MachineError, SandboxError):
             raise
@@ -242,15 +248,6 @@ class _Desk:
         self.is_complete = False
         say(f"{file}: {clip}")
         return {"file": str(file), "failure": clip}
-
-    async def _read_origin(self, clip: "Clip") -> "Origin":
-        from unreel.report.review.origin import tell_origin
-
-        file = Path(clip.location)
-        reading = asyncio.to_thread(_read_provenance, file, self._settings)
-        looking = asyncio.to_thread(_look_for_marks, file, self._reader, drawn=self._ask.sample)
-        provenance, marks = await asyncio.gather(reading, looking)
-        return tell_origin(clip.facts, marks=marks, provenance=provenance)
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
@@ -363,22 +360,6 @@ class _Desk:
             "annotated": _path_or_failure(evidence.annotated),
             **evidence.stills.to_json(),
         }
-
-
-def _read_provenance(file: Path, settings: Settings) -> "Provenance":
-    from unreel.report.review.provenance import read_provenance
-
-    return read_provenance(file, without_seccomp=bool(settings.media_without_seccomp))
-
-
-def _look_for_marks(file: Path, reader: "MediaReader", *, drawn: bool) -> "Check":
-    if drawn:
-        from unreel.report.review.check import marks_not_looked_for
-
-        return marks_not_looked_for("the clip was drawn for this sample.")
-    from unreel.report.review.marks import look_for_marks
-
-    return look_for_marks(file, reader)
 
 
 def _read_records(runs: Sequence[str], settings: Settings) -> "tuple[Record, ...]":

@@ -47,8 +47,9 @@ def review_blocks(
     yield from _section("What the file itself says", [(c.name, c.says) for c in origin.checks])
     yield Text()
     yield from (opinion_block(opinion, review.clip) for opinion in review.opinions)
-    yield from (Text(f"agreement, {line}") for line in agreements(review.opinions))
-    yield from (Text(line) for line in stability_lines(review.stabilities))
+    told = [f"agreement, {line}" for line in agreements(review.opinions)]
+    told += stability_lines(review.stabilities)
+    yield from map(Text, [*told, ""] if told else ())
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
