@@ -216,6 +216,16 @@ def test_a_dry_run_needs_no_key_and_says_what_it_does_not_know(
 
 
 @pytest.mark.usefixtures("bench")
+def test_a_dry_run_of_several_models_is_one_list(run, tmp_path: Path) -> None:
+    done = run(*words(*FLOORS, "--dry-run", "--json"))
+    assert done.returncode == 0, done.stderr
+    coin, always = json.loads(done.stdout)
+    assert coin["forecast"]["n_due"] == always["forecast"]["n_due"] == 4
+    assert coin["forecast"]["bill"] is None
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("bench")
 def test_a_dry_run_tells_what_failed_before(run, chat: Chat) -> None:
     typed = words("--model", chat.model("lost"), "--out", "r")
     run(*typed)

@@ -24,7 +24,7 @@ from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.whereabouts import find_place
 from unreel.evaluate.finding import plan_run
-from unreel.evaluate.forecast import forecast
+from unreel.evaluate.forecast import forecast, kept_aside
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import EvalRecipe, check_recipe, resolve_recipe
 from unreel.evaluate.scoring import score_run
@@ -133,16 +133,18 @@ def _plan(
 
 def _foresee(runs: Sequence[Run], way: Way) -> list[Foreseen]:
     foreseen = []
-    for number, run in enumerate(runs, start=1):
-        way.meter.begin(_whose(run, number, runs))
-        found = forecast(
-            run,
-            retry_failed=way.retry,
-            on_due=way.meter.expect,
-            on_step=way.meter.step,
-            on_phase=way.meter.tell,
-        )
-        foreseen.append(Foreseen(run=run, forecast=found))
+    with kept_aside() as aside:
+        for number, run in enumerate(runs, start=1):
+            way.meter.begin(_whose(run, number, runs))
+            found = forecast(
+                run,
+                aside=aside,
+                retry_failed=way.retry,
+                on_due=way.meter.expect,
+                on_step=way.meter.step,
+                on_phase=way.meter.tell,
+            )
+            foreseen.append(Foreseen(run=run, forecast=found))
     return foreseen
 
 

@@ -4,10 +4,9 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -17,12 +16,13 @@ from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
-from unreel.engine.table import Held
+from unreel.engine.table import Held, Table
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.counting import Ahead, LeftOut, find_due
 from unreel.evaluate.job import NEVER_PUT, Run, Step, identify_now, keeper_of
 from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
 from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
+from unreel.evaluate.tables import CLIPS
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
@@ -67,22 +67,26 @@ class Forecast:
 def forecast(
     run: Run,
     *,
+    aside: Table,
     retry_failed: Collection[str] = (),
     on_due: Callable[[str, int], None] = lambda _part, _due: None,
     on_step: Step = lambda _part, _progress: None,
     on_phase: Callable[[str], None] = lambda _words: None,
 ) -> Forecast:
-    """What `evaluate` would ask. Clips are looked at as there; nothing is written to the run."""
+    """What `evaluate` would ask. Clips are looked at as there; nothing is written to the run.
+
+    What is found at new clips is kept `aside`: see `kept_aside`.
+    """
     on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = LeftOut(), _Tally(run)
     again = NEVER_PUT.union(retry_failed)
-    with _surveyed(run, left_out, on_due=on_due, on_step=on_step) as survey:
-        on_phase("counting the questions")
-        questions = _questions(run, survey, left_out)
-        while chunk := list(itertools.islice(questions, _LOOK)):
-            held = run.answers.held([planned.question.key(tally.reviewer) for planned in chunk])
-            for planned in chunk:
-                tally.count(planned, held.get(planned.question.key(tally.reviewer)), again)
+    survey = _survey(run, left_out, aside, on_due=on_due, on_step=on_step)
+    on_phase("counting the questions")
+    questions = _questions(run, survey, left_out)
+    while chunk := list(itertools.islice(questions, _LOOK)):
+        held = run.answers.held([planned.question.key(tally.reviewer) for planned in chunk])
+        for planned in chunk:
+            tally.count(planned, held.get(planned.question.key(tally.reviewer)), again)
     return Forecast(
         reviewer=tally.reviewer,
         n_clips=len(tally.clips),
@@ -98,27 +102,30 @@ def forecast(
 
 
 @contextmanager
-def _surveyed(
-    run: Run, left_out: LeftOut, *, on_due: Callable[[str, int], None], on_step: Step
-) -> Iterator[Survey]:
-    """What is found at the clips: in the run's table, and for new ones in a table that goes away."""
+def kept_aside() -> Iterator[Table]:
+    """A table for what is found at clips, for as long as several runs are foreseen; then it goes away."""
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        yield Table(Place(folder) / "clips.lance", CLIPS)
+
+
+def _survey(
+    run: Run, left_out: LeftOut, aside: Table, *, on_due: Callable[[str, int], None], on_step: Step
+) -> Survey:
+    """What is found at the clips: in the run's table, and for new ones aside."""
     benchmark = run.benchmark()
     entries = Ahead(run.entries(benchmark, left_out.reading))
     keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
-    new = Ahead(find_due(files, run.clips, retry=()))
+    new = Ahead(find_due(find_due(files, run.clips, retry=()), aside, retry=()))
     if new.is_whole:
         on_due("clips", len(new.first))
-    with TemporaryDirectory(prefix="unreel-") as folder:
-        aside = replace(run, place=Place(folder)).clips
-        run_stages(
-            new,
-            [SurveyStage(run.access)],
-            table=aside,
-            ledger=Path(folder) / "clips.ledger",
-            on_progress=lambda progress: on_step("clips", progress),
-        )
-        yield run.survey(benchmark, aside)
+    run_stages(
+        new,
+        [SurveyStage(run.access)],
+        table=aside,
+        on_progress=lambda progress: on_step("clips", progress),
+    )
+    return run.survey(benchmark, aside)
 
 
 def _questions(run: Run, survey: Survey, left_out: LeftOut) -> Iterator[Planned[Clip]]:
