@@ -150,6 +150,18 @@ def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(
     assert "no question was answered, so nothing was measured" in again.err
 
 
+def test_answers_that_nobody_can_read_are_no_success(bench: Path, typed: Typed) -> None:
+    answers = bench.with_name("told.jsonl")
+    lines = [{"clip": f"c{n}.mp4", "text": "a ball and a dog"} for n in range(8)]
+    answers.write_text("\n".join(map(json.dumps, lines)))
+    words = ("--protocol", "reality", "--model", "recorded", "--recorded", answers)
+    scored = ("score", answers, "--benchmark", bench, "--protocol", "reality")
+    for command in (("eval", bench, *words, "--out", "run"), ("score", "run"), scored):
+        said = typed(*command)
+        assert said.status == 1, command
+        assert "no answer could be read, so nothing was measured" in said.err
+
+
 def test_the_verbs_raise_the_same(bench: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="no clip has the truth that realism"):
         unreel.evaluate(bench, model="coin", protocol="realism")

@@ -9,7 +9,7 @@ from typing import Final
 from unreel.cli.again import again
 from unreel.cli.meter import spell_cost
 from unreel.cli.output import echo, print_json, print_table, say
-from unreel.cli.scorecard import figure, print_scores, say_counts, score_rows
+from unreel.cli.scorecard import figure, print_scores, say_counts, score_rows, why_nothing
 from unreel.core.errors import UnreelError
 from unreel.core.failure import stored_failure
 from unreel.core.question import Condition
@@ -39,9 +39,9 @@ class Done:
         return sum(score.scorecard.n_questions for score in self.scores)
 
     @property
-    def n_answered(self) -> int:
-        """Those that were answered."""
-        return sum(score.scorecard.n_answered for score in self.scores)
+    def why_nothing(self) -> str:
+        """Why nothing was measured; "" where something was."""
+        return why_nothing([score.scorecard for score in self.scores])
 
     @property
     def failures(self) -> Mapping[str, int]:
@@ -52,12 +52,12 @@ class Done:
         return tally
 
     def status(self, fail_on_error: float) -> int:
-        """1 where more failed than may, and where all did; 2 where no clip could be asked about."""
+        """1 where more failed than may, and where nothing was measured; 2 where no clip could be asked about."""
         answers = self.outcome.answers
         if self.outcome.unreadable and not (answers.already + answers.done + answers.failed):
             return 2
         failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in self.scores)
-        return int(not self.n_answered or failed > fail_on_error * self.n_questions)
+        return int(bool(self.why_nothing) or failed > fail_on_error * self.n_questions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +90,8 @@ def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json
     else:
         _tell_several(done)
     for result in done:
-        if not result.n_answered:
-            name = result.outcome.reviewer
-            say(f"{name}: no question was answered, so nothing was measured")
+        if why := result.why_nothing:
+            say(f"{result.outcome.reviewer}: {why}")
     for stopped in broken:
         say(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
     return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])

@@ -18,7 +18,7 @@ from unreel.cli.completing import complete_runs
 from unreel.cli.consent import changed_option, outside_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import Form, form_option, json_option, print_json, say
-from unreel.cli.scorecard import print_metrics, say_counts, say_left_over
+from unreel.cli.scorecard import print_metrics, say_counts, say_left_over, why_nothing
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
@@ -171,11 +171,18 @@ def score(  # noqa: PLR0913  one parameter for each option
         without_truth=scorable.without_truth,
         texts=told,
     )
+    sys.exit(_tell(scored, chosen.subject, form, as_json=as_json))
+
+
+def _tell(scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool) -> int:
+    """Print the figures; the status of the command."""
     if as_json:
         print_json(scored)
     else:
-        _print(scored, chosen.subject, form)
-    sys.exit(0 if scored.is_complete else 1)
+        _print(scored, subject, form)
+    if why := why_nothing([scored.scorecard]):
+        say(why)
+    return 0 if scored.is_complete and not why else 1
 
 
 def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from unreel.cli.again import asks_again
 from unreel.cli.output import Form, print_json, say
 from unreel.cli.score_texts import open_texts, tell_texts
-from unreel.cli.scorecard import print_scores, score_rows
+from unreel.cli.scorecard import print_scores, score_rows, why_nothing
 from unreel.core.settings import read_settings
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import score_run
@@ -42,7 +42,7 @@ def score_kept(
             say(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
             say(f"Ask again what failed: {asks_again(run.place.uri)}")
-    if not any(score.scorecard.n_answered for score in scores):
-        say("no question was answered, so nothing was measured")
+    if why := why_nothing([score.scorecard for score in scores]):
+        say(why)
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
-    return 0 if complete else 1
+    return 0 if complete and not why else 1

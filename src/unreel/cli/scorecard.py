@@ -60,6 +60,15 @@ def say_counts(card: Scorecard) -> None:
         say("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
 
 
+def why_nothing(cards: Sequence[Scorecard]) -> str:
+    """Why `cards` measure nothing, in one line; "" where they measure something."""
+    if not any(card.n_answered for card in cards):
+        return "no question was answered, so nothing was measured"
+    if any(metric.coverage.parsed for card in cards for metric in card.metrics):
+        return ""
+    return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
+
+
 def say_left_over(found: Mapping[str, Sequence[object]]) -> None:
     """Tell what did not fit together: how much of it, and the first of each."""
     for what, items in found.items():

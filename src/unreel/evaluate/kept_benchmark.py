@@ -67,8 +67,9 @@ def keep_benchmark(path: Path, run: Place, identity: Identity | None) -> KeptBen
 
 
 def difference(before: Identity, now: Identity) -> str:
-    """How a benchmark differs from what it was, in words; "" where it does not."""
-    if before.fingerprint == now.fingerprint:
+    """How a benchmark differs from what it was, in words; "" where it does not, or nobody can tell."""
+    schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
+    if before.fingerprint == now.fingerprint or len(schemes) > 1:
         return ""
     rows = f"{before.n_entries:,} usable rows then, {now.n_entries:,} now"
     if before.n_entries == now.n_entries:
