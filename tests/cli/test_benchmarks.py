@@ -75,6 +75,20 @@ def test_a_table_alone_has_a_head_and_its_rows_in_a_pipe(run, clip: Path) -> Non
     ]
 
 
+def test_no_line_of_a_review_in_a_pipe_ends_with_blanks(run) -> None:
+    lines = run("review", "--sample").stdout.splitlines()
+    assert len(lines) > 5
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_strangers_columns_and_cells_cannot_steer_the_terminal(run, tmp_path: Path) -> None:
+    head, row = "file,label,creator,\x1b[2J", "a\x1b]0;x\x07.mp4,fake,\x1b[31mVeo,1"
+    (tmp_path / "l.csv").write_text(f"{head}\n{row}\nb.mp4,fake,\x1b[31mVeo\u202e,2\n")
+    told = run("benchmarks", "check", "l.csv")
+    assert told.returncode == 1
+    assert not {"\x1b", "\x07", "\u202e"} & {*told.stdout, *told.stderr}
+
+
 def test_seconds_stand_beside_microseconds_in_json(run) -> None:
     (clip,) = json.loads(run("review", "--sample", "--json").stdout)["clips"]
     verdict = clip["opinions"][0]["verdict"]

@@ -75,6 +75,7 @@ _EVAL = (
 )
 _ON_BENCHMARKS = (
     _EVAL,
+    ("benchmarks", "check", "bench"),
     ("report", "run", "--out", "page", "--media", "copy"),
     ("export", "bench", "--to", "lmms-eval", "--protocol", "reality", "--out", "kit"),
     ("curate", "run", "curate.toml", "--out", "curation", "--json"),

@@ -1,13 +1,17 @@
 """The console for tables and colours: loaded when something is shown with them."""
 
+import re
 import sys
 from collections.abc import Iterable
+from typing import IO, Final, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from unreel.cli.streams import styled
 from unreel.core.plain import plain_lines
+
+_PADDING: Final = re.compile(r" +\n")
 
 
 class _PlainConsole(Console):
@@ -23,10 +27,25 @@ class _PlainConsole(Console):
                 yield Segment(plain_lines(segment.text), segment.style)
 
 
+class _Unpadded:
+    """A stream for pipes: no line ends with blanks that only a terminal's table needs."""
+
+    def __init__(self, below: TextIO) -> None:
+        self._below = below
+        self.encoding = below.encoding
+
+    def write(self, text: str) -> int:
+        return self._below.write(_PADDING.sub("\n", text))
+
+    def flush(self) -> None:
+        self._below.flush()
+
+
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
-    """Where people read; off a terminal it has no colours and the width given."""
+    """Where people read; off a terminal it has no colours, no padding and the width given."""
     file = styled(sys.stderr if stderr else sys.stdout)
     console = _PlainConsole(file=file, highlight=False)
     if console.is_terminal:
         return console
-    return _PlainConsole(file=file, highlight=False, width=pipe_width)
+    unpadded = cast("IO[str]", _Unpadded(file))
+    return _PlainConsole(file=unpadded, highlight=False, width=pipe_width)
