@@ -127,7 +127,7 @@ def check_benchmark(
         splits=_ranked(seen.splits),
         creators=_ranked(seen.creators),
         sources=_ranked(seen.sources),
-        n_scenes=len(seen.scenes),
+        n_scenes=len(seen.filmed | seen.twins.keys()),
         n_rated=seen.n_rated,
         n_traces=seen.n_traces,
         n_measured=seen.n_measured,
@@ -149,7 +149,10 @@ class _Seen:
     splits: Counter[str] = field(default_factory=Counter)
     creators: Counter[str] = field(default_factory=Counter)
     sources: Counter[str] = field(default_factory=Counter)
-    scenes: dict[str, Counter[Label]] = field(default_factory=dict)
+    filmed: set[str] = field(default_factory=set)
+    """Groups with a real clip."""
+    twins: Counter[str] = field(default_factory=Counter)
+    """Generated clips of each group."""
     n_rated: int = 0
     n_traces: int = 0
     n_measured: int = 0
@@ -182,8 +185,10 @@ class _Seen:
         _count(self.sources, row.source)
         if isinstance(row.origin, Generated):
             _count(self.creators, row.origin.creator)
-        if row.group:
-            self.scenes.setdefault(row.group, Counter())[row.label] += 1
+        if row.group and row.label is Label.REAL:
+            self.filmed.add(row.group)
+        elif row.group:
+            self.twins[row.group] += 1
         self.n_rated += row.rating is not None
         self.n_traces += len(row.traces)
         facts = row.facts
@@ -224,9 +229,9 @@ class _Seen:
         return Readiness(protocol=name, subject="clip", n=n, lacks=lacks)
 
     def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> Readiness:
-        n = sum(sides[Label.GENERATED] for sides in self.scenes.values() if sides[Label.REAL])
+        n = sum(n for group, n in self.twins.items() if group in self.filmed)
         lacks = ""
-        if not self.scenes:
+        if not (self.filmed or self.twins):
             lacks = "no clip names its group. Add a group column: the scene that clips share"
         elif not n:
             lacks = "no group has a real clip and a generated one. Name the scene that they share"
