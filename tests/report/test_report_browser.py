@@ -142,9 +142,18 @@ def test_the_browser_of_clips_tells_the_player_what_its_spec_says(watched: Any, 
     sheet.click(".clip-row:has-text('veo-1')")
     spec = read_spec(watched.wait("window.told"))
     assert (spec.title, len(spec.instants)) == ("veo-1", 24)
-    truth, answer = spec.tracks
+    truth, answer, floor = spec.tracks
     assert (truth.kind, truth.traces[0].label) == ("truth", "object-merging")
     assert (answer.kind, answer.traces[0].boxes[0].at_us) == ("answer", 750_000)
+    assert (floor.traces, floor.note, floor.failed) == ((), "calls it real", False)
+    assert spec.opens_us == 750_000
+    sheet.evaluate("window.told = null")
+    sheet.click(".clip-row:has-text('sora-1')")
+    _, failed, _ = read_spec(watched.wait("window.told")).tracks
+    assert (failed.note, failed.failed) == ("rate-limited", True)
+    sheet.evaluate("window.told = null")
+    sheet.click(".clip-row:has-text('film')")
+    assert [track.kind for track in read_spec(watched.wait("window.told")).tracks] == ["answer"] * 2
 
 
 def test_a_clip_plays_seeks_and_shows_both_boxes_in_their_places(

@@ -77,6 +77,7 @@ def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: Medi
                 "protocol": entrant.protocol,
                 "condition": str(entrant.condition),
                 "floor": entrant.is_floor,
+                "places": entrant.instrument.needs_box_space,
             }
             for name, entrant in zip(names, entrants, strict=True)
         ],

@@ -242,6 +242,8 @@
 
   function spec(one, side, told) {
     const shown = told.answers.map((answer) => answer.shown_us[side] || []).find((each) => each.length);
+    const lanes = told.answers.filter((answer) => index.entrants[answer.entrant].places).map(lane);
+    const starts = lanes.flatMap((each) => each.traces).map((trace) => trace.start_us).filter((at) => at !== null);
     return {
       src: one.address,
       title: one.name,
@@ -250,9 +252,9 @@
       duration_us: one.duration_us,
       first_us: one.first_us,
       instants: instants(one),
-      tracks: [...(one.traces.length ? [people(one)] : []), ...told.answers.map((answer) => claim(answer)).filter(Boolean)],
+      tracks: [...(one.traces.length ? [people(one)] : []), ...lanes],
       shown_us: shown || [],
-      opens_us: null,
+      opens_us: starts.length ? Math.min(...starts) : null,
     };
   }
 
@@ -273,14 +275,20 @@
     return { name: "People", kind: "truth", traces, note: "", failed: false };
   }
 
-  function claim(answer) {
-    const said = answer.said;
-    if (!said || !("box" in said || "start_us" in said) || said.label === "real") return null;
+  // The lane of an answer, for instruments that ask where and when.
+  function lane(answer) {
+    const { name } = index.entrants[answer.entrant];
+    const said = answer.said || {};
+    const known = "label" in said;
+    const note = answer.failure ? answer.failure.reason : known ? "calls it " + said.label : "cannot be read";
+    const traces = said.label !== "real" && ("box" in said || "start_us" in said) ? [claim(name, said)] : [];
+    return { name, kind: "answer", traces, note, failed: !known };
+  }
+
+  function claim(name, said) {
     const start = said.start_us ?? null;
     const boxes = said.box ? [{ at_us: start ?? 0, ...said.box }] : [];
-    const name = index.entrants[answer.entrant].name;
-    const trace = { start_us: start, end_us: null, boxes, label: name, text: said.explanation || "" };
-    return { name, kind: "answer", traces: [trace], note: "", failed: false };
+    return { start_us: start, end_us: null, boxes, label: name, text: said.explanation || "" };
   }
 
   function facts(pairs) {
