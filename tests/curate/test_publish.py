@@ -120,7 +120,7 @@ def test_what_is_missing_is_told(frozen) -> None:
     )
 
 
-@pytest.mark.parametrize("how", ["changed", "gone", "linked"])
+@pytest.mark.parametrize("how", ["changed", "gone", "linked", "linked inside"])
 def test_a_benchmark_that_is_not_as_it_was_frozen_is_refused(frozen, how, tmp_path) -> None:
     folder = frozen()
     clip = next((folder / "benchmark" / SPLITS[0]).rglob("*.mp4"))
@@ -129,11 +129,21 @@ def test_a_benchmark_that_is_not_as_it_was_frozen_is_refused(frozen, how, tmp_pa
     elif how == "gone":
         clip.unlink()
     else:
-        clip.rename(tmp_path / "elsewhere.mp4")
-        clip.symlink_to(tmp_path / "elsewhere.mp4")
+        place = (clip.parent if how == "linked inside" else tmp_path) / "elsewhere.mp4"
+        clip.rename(place)
+        clip.symlink_to(place)
     with pytest.raises(UnreadableSourceError):
         made(folder)
     assert not (folder / "hub").exists()
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(frozen, tmp_path) -> None:
+    folder = frozen()
+    (tmp_path / "empty").mkdir()
+    (folder / "hub").symlink_to(tmp_path / "empty")
+    with pytest.raises(InvalidSettingError, match="is there already"):
+        made(folder)
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_a_folder_that_holds_something_is_not_touched(frozen, tmp_path) -> None:

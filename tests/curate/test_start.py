@@ -168,6 +168,14 @@ def test_a_recipe_that_is_there_is_never_replaced(footage, tmp_path) -> None:
     assert (tmp_path / "curate.toml").read_text() == "mine"
 
 
+def test_a_folder_that_holds_something_gets_no_sample(tmp_path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note").write_text("keep")
+    with pytest.raises(InvalidSettingError, match="is there already"):
+        write_sample(tmp_path / "mine", seed=0)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note"]
+
+
 def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage, tmp_path) -> None:
     for name in ("phones", "fake"):
         (tmp_path / "films" / name).mkdir(parents=True)

@@ -14,11 +14,10 @@ from unreel.cli.stopping import goes_on
 from unreel.core.settings import read_settings
 from unreel.curate.checking import Checked, check
 from unreel.curate.job import Curation, curate, open_bench, plan_steps
-from unreel.curate.piece import NO_LICENCE
+from unreel.curate.piece import GIVE_LICENCE, NO_LICENCE
 from unreel.curate.publish.hub import Accepted, Published, publish
 from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
 from unreel.curate.sheet.page import Sheet, SheetWish, write_sheet
-from unreel.curate.source.take import GIVE_LICENCE
 from unreel.curate.state import State
 from unreel.curate.step import Workbench
 from unreel.engine.run import ALL_FAILURES, ENGINES

@@ -53,7 +53,6 @@ def _init_sample(folder: Path, *, seed: int, out: Path | None, as_json: bool) ->
     if out is not None:
         problem = "--out goes without --sample: the recipe of a sample lies in its folder."
         raise click.UsageError(problem)
-    Lazy("unreel.curate.start.folder:require_free", _EXTRA)(folder / _RECIPE)
     recipe, n_clips = Lazy("unreel.curate.start.sample:write_sample", _EXTRA)(folder, seed=seed)
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})

@@ -17,13 +17,12 @@ from unreel.curate.freeze.labels import find_lack, tell_labels
 from unreel.curate.freeze.section import SPLITS
 from unreel.curate.freeze.splits import Member, assign_splits
 from unreel.curate.job import plan_steps
-from unreel.curate.piece import NO_LICENCE, REJECTED
+from unreel.curate.piece import GIVE_LICENCE, NO_LICENCE, REJECTED
 from unreel.curate.recipe import CurateRecipe
 from unreel.curate.screen.screens import build_screen
 from unreel.curate.screen.take import read_decisions
 from unreel.curate.source.section import SourceSection
 from unreel.curate.source.sources import Listed, Surroundings, list_sources
-from unreel.curate.source.take import GIVE_LICENCE
 from unreel.engine.access import Access
 from unreel.engine.place import Place
 
@@ -32,7 +31,7 @@ DOUBLED: Final = "name-taken"
 _WHY: Final = {
     MISSING: "no regular file lies there. Check its path",
     DOUBLED: "an earlier source has a clip of that name. Give source.name",
-    NO_LICENCE: GIVE_LICENCE,
+    NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
 }
 _SHOWN: Final = 3
 Needs = Callable[[CurateRecipe], object]
@@ -198,8 +197,7 @@ def _why_none(sources: Sequence[SourceCount]) -> str:
     if not left:
         return "Check source.path: no video lies there"
     told = ", ".join(f"{n} {reason}" for reason, n in left.items())
-    by_licence = left[NO_LICENCE]
-    remedy = "Give source.licence, or require_licence = false" if by_licence else "Mend the rows"
+    remedy = GIVE_LICENCE if left[NO_LICENCE] else "Mend the rows"
     return f"Left out: {told}. {remedy}"
 
 

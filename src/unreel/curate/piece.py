@@ -18,6 +18,10 @@ from unreel.media.render import WHOLE, Cut
 QUARANTINE: Final = "quarantine.jsonl"
 REJECTED: Final = "rejected"
 NO_LICENCE: Final = "no-licence"
+GIVE_LICENCE: Final = (
+    "Give source.licence or a column `licence`, or let such clips in with require_licence = false at "
+    "the top of the recipe"
+)
 CONTRADICTION: Final = "contradiction"
 
 

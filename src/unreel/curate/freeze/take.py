@@ -23,7 +23,7 @@ from unreel.curate.freeze.manifest import (
 )
 from unreel.curate.freeze.section import SPLITS, FreezeSection
 from unreel.curate.freeze.splits import draw_splits
-from unreel.curate.piece import QUARANTINE, MadeFile, Piece
+from unreel.curate.piece import GIVE_LICENCE, NO_LICENCE, QUARANTINE, MadeFile, Piece
 from unreel.curate.state import AuditSummary, Frozen, RecipeHead, State, Work
 from unreel.engine.access import Access, local_copy
 from unreel.engine.place import Place
@@ -50,7 +50,9 @@ def take(section: FreezeSection, work: Work, state: State) -> State:
     if not state.pieces:
         told = ", ".join(f"{n} {reason}" for reason, n in state.reasons.items())
         setting, problem = "freeze", f"no clip is left to freeze ({told or 'there was none'})"
-        remedy = f"Look at {QUARANTINE} in the working folder for what to do"
+        unlicensed = any(left.reason == NO_LICENCE for left in state.left_out)
+        look = f"Look at {QUARANTINE} in the working folder for what to do"
+        remedy = GIVE_LICENCE if unlicensed else look
         raise InvalidSettingError(setting, problem, remedy)
     if state.leaks and not work.accept_leak:
         return state

@@ -17,6 +17,7 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError, Unreadabl
 from unreel.core.identity import clip_id
 from unreel.core.names import plain_name, read_clip_id, relative_name
 from unreel.core.writing import Folder
+from unreel.curate.free import require_empty
 from unreel.curate.freeze.citation import missing_parts, write_cff
 from unreel.curate.freeze.section import SPLITS, FreezeSection
 from unreel.curate.freeze.take import AUDIT, CARD, CHECKSUMS
@@ -72,7 +73,7 @@ def publish(folder: Path, *, accepted: Accepted, out: Path | None, repo: str | N
         raise InvalidSettingError(setting, problem, remedy)
     tally = _licences(benchmark)
     _require_licences(tally, accepted)
-    _require_empty(target)
+    require_empty(target, "--out")
     sums = _check(benchmark)
     counts = Counter(name.partition("/")[0] for name in sums if "/media/" in name)
     n_clips = sum(tally.values())
@@ -136,12 +137,6 @@ def _require_licences(tally: Mapping[tuple[str, str], int], accepted: Accepted) 
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _require_empty(target: Path) -> None:
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        setting, problem = "--out", f"{target} is there already"
-        raise InvalidSettingError(setting, problem, "Take it away, or name another folder")
-
-
 def _check(benchmark: Path) -> dict[str, str]:
     """The checksum of every file of the benchmark, once each file was found to have it."""
     sums: dict[str, str] = {}
@@ -150,7 +145,8 @@ def _check(benchmark: Path) -> dict[str, str]:
         sums[relative_name(name)] = read_clip_id(value, CHECKSUMS)
     for name, value in sums.items():
         path = benchmark / name
-        if not is_inside(path, benchmark) or not path.is_file() or clip_id(path) != value:
+        own = is_inside(path, benchmark) and path.is_file() and not path.is_symlink()
+        if not own or clip_id(path) != value:
             problem, remedy = "is not as it was frozen", "Freeze again with `unreel curate run`"
             raise UnreadableSourceError(str(path), problem, remedy)
     return sums

@@ -13,7 +13,15 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.curate.piece import NO_LICENCE, REJECTED, LeftOut, Piece, Sifted, keep_once
+from unreel.curate.piece import (
+    GIVE_LICENCE,
+    NO_LICENCE,
+    REJECTED,
+    LeftOut,
+    Piece,
+    Sifted,
+    keep_once,
+)
 from unreel.curate.source.section import SourceSection
 from unreel.curate.source.sources import Listed, Surroundings, list_sources
 from unreel.curate.state import State, Work
@@ -29,10 +37,6 @@ class Ingested:
     facts: ClipFacts
 
 
-GIVE_LICENCE: Final = (
-    "nothing names its licence. Give source.licence or a column `licence`, or let such clips in "
-    "with require_licence = false at the top of the recipe"
-)
 INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(Ingested))
 
 
@@ -55,7 +59,8 @@ def ingest(
             out.append(LeftOut(row.name, INGEST.name, REJECTED, row.why))
         elif require_licence and not row.entry.licence:
             name = row.entry.name
-            out.append(LeftOut(name, INGEST.name, NO_LICENCE, GIVE_LICENCE, row.location))
+            why = f"nothing names its licence. {GIVE_LICENCE}"
+            out.append(LeftOut(name, INGEST.name, NO_LICENCE, why, row.location))
         else:
             usable.append(row)
     usable.sort(key=lambda row: row.entry.name)

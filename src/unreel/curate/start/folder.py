@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
+from unreel.curate.free import require_free
 from unreel.curate.start.guess import Guess, guess_sources
 from unreel.curate.start.recipe import write_recipe
 
@@ -30,21 +30,10 @@ def start_recipe(path: Path, *, recipe: Path) -> Guess:
         InvalidSettingError: There is such a file already.
         UnreadableSourceError: Nothing that could be a source lies at `path`.
     """
-    require_free(recipe)
+    require_free(recipe, "--out")
     guess = guess_sources(path, recipe=recipe)
     name = path.absolute().stem if path.is_file() else path.absolute().name
     values = {"name": name or "benchmark", "source": list(guess.sources)} | _CHOSEN
     text = write_recipe(values, head=HEAD.format(file=recipe.name))
     Folder(recipe.absolute().parent, published=True).write(recipe.name, text.encode())
     return guess
-
-
-def require_free(file: Path) -> None:
-    """Refuse a recipe that is there already: somebody may have worked on it.
-
-    Raises:
-        InvalidSettingError: It is there.
-    """
-    if file.exists() or file.is_symlink():
-        setting, problem = "--out", f"{file} is there already"
-        raise InvalidSettingError(setting, problem, "Name another file, or take it away first")

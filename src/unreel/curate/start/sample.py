@@ -12,6 +12,7 @@ from typing import Any, Final
 from unreel.core.judgement import Label
 from unreel.core.sheet import csv_text
 from unreel.core.writing import Folder
+from unreel.curate.free import require_empty
 from unreel.curate.start.recipe import write_recipe
 from unreel.media.synthesise import ClipRecipe, SceneName, synthesise
 
@@ -60,7 +61,11 @@ def write_sample(folder: Path, *, seed: int) -> tuple[Path, int]:
     """Draw the clips into `folder`, with their table and their recipe; the recipe, and how many.
 
     The same seed gives the same bytes.
+
+    Raises:
+        InvalidSettingError: The folder holds something already.
     """
+    require_empty(folder, "FOLDER")
     target = Folder(folder, published=True)
     rows = []
     for clip in _clips(seed):
