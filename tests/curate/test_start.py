@@ -151,9 +151,10 @@ def test_a_store_is_not_asked(tmp_path) -> None:
     assert "not asked" in checked.sources[0].remark
 
 
-def test_a_folder_with_sides_needs_nothing_more(footage, tmp_path) -> None:
+def test_a_folder_with_sides_needs_its_licence_alone(footage, tmp_path) -> None:
     guess = start_recipe(footage, recipe=tmp_path / "curate.toml")
-    assert guess.open_questions == ()
+    (question,) = guess.open_questions
+    assert "require_licence = false" in question
     recipe = read_recipe(tmp_path / "curate.toml", ['source=[{path="x", licence="CC0"}]'])
     assert recipe.name == footage.name
     made = read_recipe(tmp_path / "curate.toml")
@@ -183,6 +184,7 @@ def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage,
     guess = start_recipe(tmp_path / "films", recipe=tmp_path / "curate.toml")
     assert [source.get("label") for source in guess.sources] == ["generated", None]
     assert "phones" in guess.open_questions[0]
+    assert (tmp_path / "curate.toml").read_text().count("# licence = ") == 2
     assert "nothing says whether a.mp4 is real" in looked_at(tmp_path / "curate.toml").problems[0]
 
 

@@ -4,16 +4,21 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.folders import walk_videos
-from unreel.benchmarks.opening import find_layouts
+from unreel.benchmarks.opening import Layout, find_layouts
 from unreel.benchmarks.records import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
 from unreel.core.errors import UnreadableSourceError
 from unreel.recipes.section import MOST_PARTS
+
+_LICENCE: Final = (
+    "nothing names a licence, and clips without one are left out: write licence under each source, or "
+    "require_licence = false"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,8 @@ def guess_sources(path: Path, *, recipe: Path) -> Guess:
         return _table(path, shown)
     layouts = find_layouts(path)
     if len(layouts) == 1:
-        return Guess(sources=({"path": shown},))
+        silent = (_LICENCE,) if layouts[0] is Layout.FOLDERS else ()
+        return Guess(sources=({"path": shown},), open_questions=silent)
     if layouts:
         names = ", ".join(layout.value for layout in layouts)
         question = f"{shown} can be read as {names}: source.layout names the first"
@@ -60,6 +66,7 @@ def _table(path: Path, shown: str) -> Guess:
         f"(the table has: {has})"
         for field in unsaid
     ]
+    questions += [] if "licence" in binding else [_LICENCE]
     return Guess(sources=({"path": shown},), open_questions=tuple(questions))
 
 
@@ -69,14 +76,15 @@ def _videos(path: Path, shown: str) -> Guess:
         remedy = "Name a folder with videos or a table of them, or try it with drawn clips: unreel curate init --sample"
         raise UnreadableSourceError(str(path), "no video lies below it", remedy)
     if all(first in LABELS for first in firsts):
-        return Guess(sources=({"path": shown},))
+        return Guess(sources=({"path": shown},), open_questions=(_LICENCE,))
     if "" in firsts or len(firsts) > MOST_PARTS:
         question = 'nothing says which clips are real: write label = "real" or "generated"'
-        return Guess(sources=({"path": shown},), open_questions=(question,))
+        return Guess(sources=({"path": shown},), open_questions=(question, _LICENCE))
     unsaid = [first for first in firsts if first not in LABELS]
     question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
     return Guess(
-        sources=tuple(_folder(first, shown) for first in firsts), open_questions=(question,)
+        sources=tuple(_folder(first, shown) for first in firsts),
+        open_questions=(question, _LICENCE),
     )
 
 

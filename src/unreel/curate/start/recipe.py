@@ -22,6 +22,8 @@ _EXAMPLES: Final = {
 """What is shown of keys whose default says nothing."""
 _UNTOLD: Final = frozenset({"screen.screens"})
 """Its sections are shown in its place."""
+_REPEATED: Final = frozenset({"source.label", "source.creator", "source.licence"})
+"""What differs from source to source."""
 _PLAIN: Final = frozenset(
     {"text", "true or false", "table", "list: text", "number", "whole number"}
 )
@@ -56,10 +58,14 @@ def _lines(
     given = held or {}
     for key in section.keys:
         place = f"{section.name}.{key.key}".lstrip(".")
-        if key.key in given and place not in _UNTOLD:
-            yield _line(f"{key.key} = {write_toml(given[key.key])}", _tell(key), taken=True)
-        elif is_first and (shown := _EXAMPLES.get(place) or key.default) and place not in _UNTOLD:
-            yield _line(f"{key.key} = {shown}", _tell(key), taken=False)
+        shown = _EXAMPLES.get(place) or key.default
+        comment = _tell(key) if is_first else ""
+        if place in _UNTOLD:
+            continue
+        if key.key in given:
+            yield _line(f"{key.key} = {write_toml(given[key.key])}", comment, taken=True)
+        elif shown and (is_first or place in _REPEATED):
+            yield _line(f"{key.key} = {shown}", comment, taken=False)
 
 
 def _line(text: str, comment: str, *, taken: bool) -> str:
