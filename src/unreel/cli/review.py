@@ -157,7 +157,10 @@ def _check(clips: Sequence[Path], ask: _Ask) -> None:
         argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"
         raise InvalidSettingError(argument, "missing", remedy)
     if not ask.sample and not ask.models:
-        option, remedy = "--model", "Name who is asked, for example --model openai/gpt-5"
+        option = "--model"
+        remedy = (
+            "Name who is asked, such as --model openai/gpt-5, or try --sample, which asks nobody"
+        )
         raise InvalidSettingError(option, "missing", remedy)
 
 
