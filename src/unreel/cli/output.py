@@ -14,6 +14,7 @@ import click
 from unreel.cli.streams import is_fresh
 from unreel.core.plain import plain
 from unreel.core.sheet import csv_text, latex_text
+from unreel.core.span import with_seconds
 
 Form = Literal["text", "csv", "latex"]
 """How a table is printed: for a terminal, a spreadsheet or a paper."""
@@ -55,24 +56,10 @@ def print_json(value: object) -> None:
     from pydantic_core import to_jsonable_python
 
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
-    document = _with_seconds(to_jsonable_python(value))
+    document = with_seconds(to_jsonable_python(value))
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
     lines = (_escape(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
-
-
-def _with_seconds(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_seconds(part) for part in value]
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, Any] = {}
-    for key, part in value.items():
-        found[key] = _with_seconds(part)
-        seconds = f"{key[:-3]}_s"
-        if key.endswith("_us") and type(part) is int and seconds not in value:
-            found[seconds] = part / 1e6
-    return found
 
 
 def _escape(line: str) -> str:

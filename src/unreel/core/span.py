@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
 
@@ -17,6 +17,21 @@ def to_us(seconds: Fraction | float) -> int:
 def tell_seconds(at_us: int) -> str:
     """An instant or a length for people, to hundredths of a second."""
     return f"{at_us / MICROSECONDS:.2f} s"
+
+
+def with_seconds(value: Any) -> Any:
+    """A document of JSON in which seconds, `start_s`, stand beside whole microseconds, `start_us`."""
+    if isinstance(value, list):
+        return [with_seconds(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, part in value.items():
+        found[key] = with_seconds(part)
+        seconds = f"{key[:-3]}_s"
+        if key.endswith("_us") and type(part) is int and seconds not in value:
+            found[seconds] = part / 1e6
+    return found
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -16,7 +16,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
-from unreel.core.span import tell_seconds, to_us
+from unreel.core.span import tell_seconds, to_us, with_seconds
 from unreel.core.trace import Trace
 from unreel.core.writing import Folder
 from unreel.evaluate.opinion import Opinion
@@ -185,7 +185,8 @@ def _document(
             **stills.to_json(),
         },
     }
-    return json.dumps(to_jsonable_python(document), indent=2, ensure_ascii=False) + "\n"
+    told = with_seconds(to_jsonable_python(document))
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
 def _tell_span(trace: player.TraceSpec) -> str:
