@@ -117,6 +117,8 @@ def test_failures_are_told_in_the_servers_words_with_the_command_that_asks_again
     again = run("eval", "--out", "r", "--retry-failed", "--trusted", "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["outcome"]["answers"]["done"] == 4
+    (row,) = json.loads(run("runs", ".", "--json").stdout)
+    assert (row["benchmark"], row["failed"]) == ("bench", 0)
 
 
 @pytest.mark.usefixtures("bench")
@@ -232,6 +234,7 @@ def test_a_dry_run_tells_what_failed_before(run, chat: Chat) -> None:
     n_asked = len(chat.asked)
     done = run(*typed, "--dry-run")
     assert "failed before: 4 request-rejected, asked again only with --retry-failed" in done.stdout
+    assert "tokens" not in done.stdout
     due = json.loads(run(*typed, "--dry-run", "--retry-failed", "--json").stdout)
     assert due["forecast"]["n_due"] == 4
     assert len(chat.asked) == n_asked

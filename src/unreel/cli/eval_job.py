@@ -105,9 +105,15 @@ def _resolve(
         stored = find_recipe(place)
         if isinstance(stored, StoredRecipe):
             kept = stored.benchmark
-            found = {} if kept is None else {"benchmark": str(kept.find(place))}
-            return check_recipe(stored.recipe.stored() | found | given(flags))
+            lies = {} if kept is None else {"benchmark": _spell(kept.find(place), stored.recipe)}
+            return check_recipe(stored.recipe.stored() | lies | given(flags))
     return resolve_recipe(file, flags)
+
+
+def _spell(found: Path, before: EvalRecipe) -> str:
+    """Where the benchmark lies: as it was typed, where that leads there from here too."""
+    typed = Path(before.benchmark)
+    return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
 
 
 def _plan(

@@ -213,7 +213,7 @@ def _foreseen_lines(foreseen: Foreseen) -> Iterator[str]:
         yield f"  rows of the benchmark that cannot be used: {found.n_rejected:,}"
     if found.bill is None:
         yield "  no server is asked: no tokens, no money"
-    else:
+    elif found.n_due:
         yield from _bill_lines(found.bill)
 
 
