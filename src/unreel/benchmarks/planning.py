@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.nothing import no_question
 from unreel.benchmarks.pairing import pair_entries, pair_name
 from unreel.core.clip import ClipId, Origin
 from unreel.core.errors import InvalidValueError
@@ -120,6 +121,27 @@ def plan_questions(
             continue
         for shown, conditions in _by_file(each, scope):
             yield from _plan_file(each.entry, shown, conditions, scope)
+
+
+def require_some(
+    planned: Iterable[Planned[C] | Unaskable | Rejected], scope: Scope, *, source: str
+) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    """What is planned about `source`, as it comes.
+
+    Raises:
+        UnreadableSourceError: At its end, where no question was among it.
+    """
+    n_asked, first = 0, list[Rejected]()
+    for each in planned:
+        if isinstance(each, Rejected):
+            first = first or [each]
+        elif isinstance(each, Unaskable) and not each.truths:
+            first = first or [Rejected(each.name, str(each.failure))]
+        else:
+            n_asked += 1
+        yield each
+    if not n_asked:
+        raise no_question(source, scope.protocol, first)
 
 
 def find_truthless(entries: Iterable[Entry], scope: Scope) -> list[Rejected]:

@@ -12,7 +12,14 @@ from unreel.benchmarks.choosing import Drawn, choose
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.nothing import no_question
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.planning import Planned, Scope, Unaskable, find_truthless, plan_questions
+from unreel.benchmarks.planning import (
+    Planned,
+    Scope,
+    Unaskable,
+    find_truthless,
+    plan_questions,
+    require_some,
+)
 from unreel.benchmarks.reading import Identity, Reading, identify
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
@@ -154,20 +161,10 @@ class Run:
         found = (survey or self.survey(benchmark)).find_files(
             benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
         )
-        n_asked, rejected = 0, list[Rejected]()
-        for planned in plan_questions(found, scope):
-            if isinstance(planned, Rejected):
-                rejected.extend([planned] if not rejected else [])
-            elif isinstance(planned, Unaskable) and not planned.truths:
-                half = Rejected(planned.name, str(planned.failure))
-                rejected.extend([half] if not rejected else [])
-            else:
-                n_asked += 1
-            yield planned
+        questions = plan_questions(found, scope)
+        yield from require_some(questions, scope, source=str(self.benchmark_path))
         if self.kept is not None and reading.identity is not None and not self.accept_changed:
             require_unchanged(self.kept, reading.identity, path=self.benchmark_path, run=self.place)
-        if not n_asked:
-            raise no_question(str(self.benchmark_path), scope.protocol, rejected)
 
     def reviewer_name(self) -> str:
         """The name that its answers carry."""
