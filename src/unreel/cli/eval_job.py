@@ -21,6 +21,7 @@ from unreel.core.errors import (
     UnreelError,
 )
 from unreel.core.settings import Settings, read_settings, read_storage
+from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.whereabouts import find_place
 from unreel.evaluate.finding import plan_run
@@ -88,6 +89,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
         return partial(tell_foreseen, _foresee(runs, way), as_json=as_json)
     tell_contacts([run.recipe.reviewer.model for run in runs], settings)
     for run in runs:
+        require_conditional_puts(run.place)  # before a table there is waited for
         if not run.answers.exists():
             _require_server(run, way)
     if len(runs) > 1:
