@@ -21,6 +21,7 @@ MAIN = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; ma
         ("reveiw clip.mp4", "'review'"),
         ("evaluate clips.csv", "'eval'"),
         ("published chek", "'check'"),
+        ("runs chek somewhere", "'check'"),
         ("probe clip.mp4 --jsn", "'--json'"),
         ("score a.csv --protocol realty", "'reality'"),
         ("benchmarks example lists --out x", "'list'"),

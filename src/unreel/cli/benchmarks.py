@@ -103,7 +103,7 @@ def _print(checked: "Checked") -> None:
             {"column": column, "read as": "not read", "which is": _meant(near)}
             for column, near in table.ignored.items()
         ]
-        print_table(("column", "read as", "which is"), rows, title=table.table)
+        print_table(("column", "read as", "which is"), rows, title=f"columns of {table.table}")
     print_table(("what", "found"), [{"what": k, "found": v} for k, v in _found(checked).items()])
     if checked.unusable:
         print_table(("rows", "cannot be used because", "the first"), _reasons(checked.unusable))
@@ -120,7 +120,7 @@ def _print(checked: "Checked") -> None:
     )
     if checked.rows:
         kept = [key for key in checked.rows[0] if any(row[key] for row in checked.rows)]
-        print_table(kept, checked.rows, title=f"the first {len(checked.rows)}")
+        print_table(kept, checked.rows, title=f"the first {len(checked.rows)} clips")
 
 
 def _meant(near: str) -> str:

@@ -38,6 +38,11 @@ def no_command(typed: str, known: Iterable[str], context: click.Context) -> clic
     return click.UsageError(f"No such command {typed!r}.{_nearest(typed, known)}", context)
 
 
+def is_misspelt(typed: str, known: Iterable[str]) -> bool:
+    """Whether `typed` is nearly one of the `known` names."""
+    return bool(get_close_matches(typed, [*known], n=1))
+
+
 def with_nearest(error: click.ClickException) -> click.ClickException:
     """`error`; that of a refused choice with the one that may be meant."""
     if not isinstance(error, click.BadParameter) or error.param is None:

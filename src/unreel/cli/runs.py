@@ -8,6 +8,7 @@ import click
 
 from unreel.cli.again import asks_again
 from unreel.cli.completing import complete_runs
+from unreel.cli.helping import is_misspelt, no_command
 from unreel.cli.output import json_option, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import Lazy
@@ -23,6 +24,8 @@ class _ListsByDefault(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
         if first not in {*self.commands, *self.get_help_option_names(ctx)}:
+            if is_misspelt(first, self.commands) and not Path(first).exists():
+                raise no_command(first, self.commands, ctx)
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
