@@ -222,6 +222,20 @@ def test_a_report_needs_a_run(tmp_path: Path) -> None:
         write_report([], tmp_path)
 
 
+def test_a_run_that_is_named_twice_is_no_second_reviewer(trace_run: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="Name each run once"):
+        write_report([trace_run, trace_run], tmp_path)
+
+
+def test_a_judge_that_has_ruled_nothing_is_refused(
+    trace_run: Any, floor_run: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidSettingError, match="unreel score RUN --judge openai/gpt-5"):
+        write_report([trace_run, floor_run], tmp_path / "out", judge="openai/gpt-5")
+    assert not (tmp_path / "out").exists()
+    write_report([floor_run], tmp_path / "out", judge="openai/gpt-5")  # which explains nothing
+
+
 def test_charts_are_valid_vega_lite(trace_run: Any, floor_run: Any, tmp_path: Path) -> None:
     altair = pytest.importorskip("altair", reason="Altair checks the charts against their schema")
     page = write_report([trace_run, floor_run], tmp_path / "out", media="none").page

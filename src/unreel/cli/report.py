@@ -45,7 +45,7 @@ def report(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Show RUNS as static pages: leaderboards, charts, and every clip with its answers.
+    """Show RUNS as static pages: leaderboards, each reviewer's worst mistakes, and every clip with its answers.
 
     A run is the folder or s3://bucket/prefix that `unreel eval` wrote; a folder of runs stands for all
     of them. The report opens from disk and
@@ -59,8 +59,9 @@ def report(
     if as_json:
         print_json(written)
         return
+    many = "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and floors"
     say(
-        f"{written.n_entrants} reviewers and floors, {written.n_clips:,} clips, "
+        f"{many}, {written.n_clips:,} clips, "
         f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
     )
     if written.missing_media and media != "none":

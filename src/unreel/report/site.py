@@ -1,6 +1,7 @@
 """`unreel report`: one folder that opens from disk and from any web server."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,10 +71,16 @@ def write_report(
         media: `link` puts hard or symbolic links to clips into the folder, `copy` copies.
         judge: model whose kept rulings score explanations: see `unreel score --judge`.
     """
+    setting = "runs"
     if not runs:
-        setting, problem = "runs", "there is none to report on"
+        problem = "there is none to report on"
         raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
+    for place, times in Counter(run.place.uri for run in runs).items():
+        if times > 1:
+            raise InvalidSettingError(setting, f"{place} is named twice", "Name each run once")
     entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
+    if judge is not None:
+        _require_rulings(entrants, judge)
     named = name_boards(list(_boards(entrants)))
     boards = [_fill(board, named[place + 1 :]) for place, board in enumerate(named)]
     names = name_contenders(boards)
@@ -95,6 +102,16 @@ def write_report(
         n_media=len(media_folder.sources),
         missing_media=len(media_folder.missing),
     )
+
+
+def _require_rulings(entrants: Sequence[Entrant], judge: str) -> None:
+    rows = [row for entrant in entrants for row in entrant.rows]
+    if any(row.text_score is not None for row in rows):
+        return
+    if any(isinstance(getattr(row.outcome, "explanation", None), str) for row in rows):
+        setting, problem = "judge", f"no ruling of {judge} is kept with these runs"
+        remedy = f"Run `unreel score RUN --judge {judge}` first, or leave --judge out"
+        raise InvalidSettingError(setting, problem, remedy)
 
 
 def _reviewers(
