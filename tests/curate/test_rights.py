@@ -54,9 +54,12 @@ def test_a_licence_of_the_recipe_or_a_word_lets_it_in(table, curation, change) -
     assert len(state.pieces) == 3
 
 
-def test_where_nothing_is_left_the_reasons_are_counted(footage, curation) -> None:
-    with pytest.raises(InvalidSettingError, match=r"no clip is left to freeze \(10 ingest: no-lic"):
-        curate(curation({"path": str(footage)}, require_licence=True))
+@pytest.mark.parametrize("sections", [{}, {"audit": {"texts": False}}])
+def test_where_nothing_is_left_the_reasons_are_counted(footage, curation, sections) -> None:
+    with pytest.raises(InvalidSettingError) as caught:
+        curate(curation({"path": str(footage)}, require_licence=True, **sections))
+    assert "(10 ingest: no-licence)" in caught.value.problem
+    assert "source.licence" in caught.value.remedy
 
 
 def test_a_split_without_one_of_the_labels_is_refused_and_nothing_is_written(

@@ -6,8 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.curate.piece import CONTRADICTION, REJECTED, LeftOut, Piece, Sifted
+from unreel.curate.piece import (
+    CONTRADICTION,
+    GIVE_LICENCE,
+    NO_LICENCE,
+    QUARANTINE,
+    REJECTED,
+    LeftOut,
+    Piece,
+    Sifted,
+)
 from unreel.curate.step import Workbench
 from unreel.recipes.section import Section, Seed, Text
 
@@ -69,6 +79,19 @@ class State:
     def after(self, sifted: Sifted) -> "State":
         """The state with what a step made of the pieces."""
         return replace(self, pieces=sifted.pieces, left_out=(*self.left_out, *sifted.left_out))
+
+    def require_pieces(self, step: str) -> None:
+        """Refuse to take a step that speaks of a whole set where nothing is left of it.
+
+        Raises:
+            InvalidSettingError: No clip is left.
+        """
+        if not self.pieces:
+            told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
+            problem = f"no clip is left to {step} ({told or 'there was none'})"
+            unlicensed = any(left.reason == NO_LICENCE for left in self.left_out)
+            look = f"Look at {QUARANTINE} in the working folder for what to do"
+            raise InvalidSettingError(step, problem, GIVE_LICENCE if unlicensed else look)
 
     @property
     def reasons(self) -> Mapping[str, int]:

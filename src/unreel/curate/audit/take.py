@@ -58,6 +58,7 @@ def take(section: AuditSection, work: Work, state: State) -> State:
 
     Marks that an earlier step found are believed; other clips are looked at now.
     """
+    state.require_pieces(AUDIT)
     pieces, seed = state.pieces, work.recipe.seed
     step = StepName(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
     subjects = [piece.subject(marked=WATERMARK in piece.notes) for piece in pieces]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import clip_id
 from unreel.core.writing import PART
 from unreel.curate.freeze.card import Card, write_card
@@ -23,7 +23,7 @@ from unreel.curate.freeze.manifest import (
 )
 from unreel.curate.freeze.section import SPLITS, FreezeSection
 from unreel.curate.freeze.splits import draw_splits
-from unreel.curate.piece import GIVE_LICENCE, NO_LICENCE, QUARANTINE, MadeFile, Piece
+from unreel.curate.piece import MadeFile, Piece
 from unreel.curate.state import AuditSummary, Frozen, RecipeHead, State, Work
 from unreel.engine.access import Access, local_copy
 from unreel.engine.place import Place
@@ -47,13 +47,7 @@ NOT_AUDITED: Final = AuditSummary(
 
 def take(section: FreezeSection, work: Work, state: State) -> State:
     """The benchmark is written, unless its labels leak and nobody accepts that."""
-    if not state.pieces:
-        told = ", ".join(f"{n} {reason}" for reason, n in state.reasons.items())
-        setting, problem = "freeze", f"no clip is left to freeze ({told or 'there was none'})"
-        unlicensed = any(left.reason == NO_LICENCE for left in state.left_out)
-        look = f"Look at {QUARANTINE} in the working folder for what to do"
-        remedy = GIVE_LICENCE if unlicensed else look
-        raise InvalidSettingError(setting, problem, remedy)
+    state.require_pieces("freeze")
     if state.leaks and not work.accept_leak:
         return state
     return replace(state, frozen=freeze(section, work, state))
