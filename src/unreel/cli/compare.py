@@ -7,7 +7,15 @@ import click
 
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import run_options
-from unreel.cli.output import Form, form_option, json_option, print_json, print_table, say
+from unreel.cli.output import (
+    Form,
+    form_option,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    shows_tables,
+)
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import Lazy
@@ -73,9 +81,10 @@ def compare(
 
 def print_comparisons(found: Comparisons, form: Form) -> None:
     """Print every comparison; in one table, unless for a person."""
+    apart = form == "text" and shows_tables()
     say(f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)")
     for comparison in found:
-        if form == "text":
+        if apart:
             print_table(
                 ("metric", "first", "second", "less", "95 % interval", "p", "Holm"),
                 [
@@ -86,7 +95,7 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
                 title=f"{comparison.first} less {comparison.second}",
             )
         say(*_counts(comparison))
-    if form != "text":
+    if not apart:
         rows = [
             _record(comparison, each) for comparison in found for each in comparison.differences
         ]

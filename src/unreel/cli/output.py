@@ -86,6 +86,13 @@ def print_table(
             _print_text(columns, rows, title=title)
 
 
+def shows_tables() -> bool:
+    """Whether a person sees stdout: a pipe reads one table with a line for all that there is to tell."""
+    from unreel.cli.console import open_console
+
+    return open_console().is_terminal
+
+
 def _print_text(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, title: str | None
 ) -> None:
