@@ -206,6 +206,7 @@ def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
         ([], "unreel review --sample"),
         (["--sample", "--perturb"], "recorded for its own clip alone"),
         (["annotated.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
+        (["evidence-clip.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
         (["x.mp4"], "--model"),
         (["--sample", "x.mp4"], "brings its own clip"),
         (["x.mp4", "--model", "metadata"], "learns from a benchmark"),

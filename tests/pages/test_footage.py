@@ -36,8 +36,8 @@ def test_a_clip_above_the_limit_lies_beside_the_page(reader, tmp_path) -> None:
     assert inside.src.startswith("data:video/mp4;base64,")
     assert list(out.iterdir()) == []
     beside = prepare(file, out, reader, inline_bytes=100)
-    assert beside.src == "clip.mp4"
-    assert (out / "clip.mp4").read_bytes() == file.read_bytes()
+    assert beside.src == "evidence-clip.mp4"
+    assert (out / "evidence-clip.mp4").read_bytes() == file.read_bytes()
     assert not beside.is_copy
 
 

@@ -43,7 +43,8 @@ _FIRST_ASK_S: Final = 0.2
 _LATE_S: Final = 1.0
 """An answer that comes later than this is told at once: somebody waits for the others."""
 _PIPE_WIDTH: Final = 110
-_COPY: Final = "annotated.mp4"
+_WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
+"""Clips that evidence consists of."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -119,9 +120,11 @@ def review(  # noqa: PLR0913  one parameter for each option
     conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
     ask = _Ask(condition=conditions[0] if conditions else {}, **typed)
     _check(clips, ask)
-    if out is not None and any(clip.resolve() == (out / _COPY).resolve() for clip in clips):
-        option, problem = "--out", f"a clip itself lies there as {_COPY}, where its copy is written"
-        raise InvalidSettingError(option, problem, "Name another folder")
+    taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
+    for clip in clips:
+        if name := taken.get(clip.resolve()):
+            option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
+            raise InvalidSettingError(option, problem, "Name another folder")
     from unreel.media.access import media_reader
 
     settings = read_settings()

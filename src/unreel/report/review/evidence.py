@@ -25,7 +25,7 @@ from unreel.media.annotate_wire import OnFrames
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
 from unreel.pages import player
-from unreel.pages.footage import Footage, data_uri, prepare_footage
+from unreel.pages.footage import BESIDE, Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
 from unreel.protocols.protocol import protocol
 from unreel.report.review.film import ANNOTATED, write_copy
@@ -109,7 +109,7 @@ def write_evidence(
 def _clear(out: Path, clip: Clip) -> None:
     """Take away what an earlier review left, and never the clip itself."""
     source = Path(clip.location)
-    for name in (PAGE, RESULT, ANNOTATED):
+    for name in (PAGE, RESULT, ANNOTATED, *BESIDE):
         if (out / name).exists() and source.exists() and source.samefile(out / name):
             raise UnsafeTargetError(str(out / name), "is the clip itself")
         Folder(out).remove(name)
