@@ -91,11 +91,12 @@ def _on_terminal(typed: list[str], folder: Path) -> str:
 
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
-    """A real clip and a generated one, each with a storm for a name."""
+    """Real clips and generated ones, plain ones and ones with a storm for a name."""
     for side in ("real", "generated/Sora"):
         folder = tmp_path / "bench" / side
         folder.mkdir(parents=True)
         (folder / f"{side[0]}{STORM}").write_bytes(FILM)
+        (folder / f"{side[0]}.mp4").write_bytes(FILM + side.encode())
     return tmp_path / "bench"
 
 
