@@ -4,15 +4,13 @@ import json
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from chat import Reply, refuses, says, serve_chat
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
@@ -32,42 +30,20 @@ class Chat:
     def model(self, name: str) -> str:
         return f"vllm/{name}@http://127.0.0.1:{self.port}/v1"
 
-    def reply(self, model: str) -> tuple[int, dict[str, Any]]:
+    def reply(self, model: str) -> Reply:
         self.asked.append(model)
         if model == "locked" and not self.is_mended:
-            return 401, {"error": {"message": "Incorrect API key provided."}}
+            return refuses(401, "Incorrect API key provided.")
         if model == "lost" and not self.is_mended:
-            return 404, {"error": {"message": "There is no model lost."}}
-        said = {"role": "assistant", "content": "<answer>1</answer>"}
-        usage = {"prompt_tokens": 1000, "completion_tokens": 20}
-        return 200, {"choices": [{"finish_reason": "stop", "message": said}], "usage": usage}
+            return refuses(404, "There is no model lost.")
+        return says("<answer>1</answer>", prompt_tokens=1000, completion_tokens=20)
 
 
 @pytest.fixture
 def chat() -> Iterator[Chat]:
     state = Chat()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, reply = state.reply(body["model"])
-            data = json.dumps(reply).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield state
-    server.shutdown()
-    server.server_close()
+    with serve_chat(lambda body, _: state.reply(json.loads(body)["model"])) as state.port:
+        yield state
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
 """`unreel eval` as people type it: ask, come back, score again, list."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
+from chat import Reply, says, serve_chat
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
@@ -129,33 +129,10 @@ def test_a_judge_scores_the_explanations_of_a_run_once(
 def chat_server(text: str) -> Iterator[tuple[str, list[bytes]]]:
     """A model on loopback that always says `text`, and what it was asked."""
     questions: list[bytes] = []
-    message = {"role": "assistant", "content": text}
-    reply = json.dumps(
-        {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "judge",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-        }
-    ).encode()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            questions.append(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
+    def reply(body: bytes, _: Message) -> Reply:
+        questions.append(body)
+        return says(text)
 
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"compatible/judge@http://127.0.0.1:{server.server_port}/v1", questions
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serve_chat(reply) as port:
+        yield f"compatible/judge@http://127.0.0.1:{port}/v1", questions

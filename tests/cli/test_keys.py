@@ -1,14 +1,14 @@
 """A recipe from a stranger, run by somebody with keys."""
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
+from chat import Reply, says, serve_chat
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
@@ -49,28 +49,12 @@ def thief(monkeypatch: pytest.MonkeyPatch) -> Iterator[Thief]:
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"api-key: {SECRET}")
     state = Thief()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(_: bytes, headers: Message) -> Reply:
+        state.headers.append(str(headers))
+        return says(state.text)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            state.headers.append(str(self.headers))
-            message = {"role": "assistant", "content": state.text}
-            data = json.dumps({"choices": [{"finish_reason": "stop", "message": message}]}).encode()
-            self.send_response(200)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield state
-    server.shutdown()
-    server.server_close()
+    with serve_chat(reply) as state.port:
+        yield state
 
 
 @pytest.fixture

@@ -6,13 +6,12 @@ import pty
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from chat import refuses, serve_chat
 from unreel.core.plain import plain
 from unreel.media.synthesise import ClipRecipe, synthesise
 
@@ -192,22 +191,8 @@ def test_what_was_typed_wrongly_is_told_plainly(tell: Tell, typed) -> None:
 @pytest.fixture
 def refusing() -> Iterator[str]:
     """A server that refuses everything, with a storm of words."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(400)
-            self.end_headers()
-            self.wfile.write(json.dumps({"error": {"message": UTTERABLE}}).encode())
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"compatible/tiny@http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    with serve_chat(lambda *_: refuses(400, UTTERABLE)) as port:
+        yield f"compatible/tiny@http://127.0.0.1:{port}/v1"
 
 
 def test_the_words_of_a_server_are_shown_plainly(tell: Tell, refusing: str, tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ import json
 import resource
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 
 import pytest
+
+from chat import Reply, says, serve_chat
 
 FAKE = (
     "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
@@ -28,43 +29,21 @@ class Oracle:
     def model(self) -> str:
         return f"compatible/tiny@http://127.0.0.1:{self.port}/v1"
 
-    def reply(self, body: bytes) -> bytes:
+    def reply(self, body: bytes, _: Message) -> Reply:
+        self.asked_s = time.monotonic()
         content = json.loads(body)["messages"][-1]["content"]
         self.n_pictures.append(sum(part["type"] == "image_url" for part in content))
         time.sleep(self.wait_s)
-        message = {"role": "assistant", "content": self.text}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
-        document = {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
-        return json.dumps(document | {"created": 1, "model": "tiny"}).encode()
+        answer = says(self.text, prompt_tokens=1000, completion_tokens=100)
+        self.answered_s = time.monotonic()
+        return answer
 
 
 @pytest.fixture
 def oracle() -> Iterator[Oracle]:
     state = Oracle()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            state.asked_s = time.monotonic()
-            data = state.reply(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            state.answered_s = time.monotonic()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield state
-    server.shutdown()
-    server.server_close()
+    with serve_chat(state.reply) as state.port:
+        yield state
 
 
 def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:

@@ -1,14 +1,13 @@
 """Stories in a curation: asked once through a server, kept, and used to sample evenly."""
 
 import hashlib
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 
 import pytest
 
+from chat import Reply, refuses, says, serve_chat
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.curate.job import curate
@@ -37,42 +36,15 @@ class Teller:
 def teller() -> Iterator[Teller]:
     state = Teller()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(body: bytes, _: Message) -> Reply:
+        mark = hashlib.sha256(body).hexdigest()
+        state.asked.append(mark)
+        return (
+            says(STORIES[int(mark, 16) % 2]) if state.status == 200 else refuses(state.status, "no")
+        )
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            mark = hashlib.sha256(body).hexdigest()
-            state.asked.append(mark)
-            message = {"role": "assistant", "content": STORIES[int(mark, 16) % 2]}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            reply = {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "teller",
-                "choices": [choice],
-                "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18},
-            }
-            good = state.status == 200
-            data = json.dumps(reply if good else {"error": {"message": "no"}}).encode()
-            self.send_response(state.status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield state
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serve_chat(reply) as state.port:
+        yield state
 
 
 def test_real_clips_are_described_once_and_sorted_into_easy_and_hard(

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from unreel.core.identity import digest
-from unreel.engine.access import file_mark
+from unreel.engine.access import file_key
 from unreel.engine.place import Place
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Row, Stage
@@ -106,8 +106,10 @@ def prepare(folder: Path, n_clips: int) -> Path:
             answers.write(json.dumps({"clip": name, "text": text}) + "\n")
     with (folder / "one.mp4").open("rb") as file:
         facts = FACTS.dump_json(probe(file)).decode()
-    places = ((name, str(folder / name)) for name in names)
-    rows = ({"key": file_mark(place), "name": name, "location": place} for name, place in places)
+    rows = (
+        {"key": file_key(name), "name": name, "location": str(folder / name), "mark": ""}
+        for name in names
+    )
     run(rows, [_Surveyed(facts)], table=Table(Place(str(folder / "run" / "clips.lance")), CLIPS))
     return folder
 

@@ -1,14 +1,14 @@
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chat import Reply, refuses, says, serve_chat
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 
@@ -32,51 +32,18 @@ class Server:
 def server() -> Iterator[Server]:
     state = Server()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(body: bytes, headers: Message) -> Reply:
+        state.asked.append(json.loads(body))
+        state.keys.add(headers.get("authorization", ""))
+        good = state.status == 200
+        return (
+            says(state.text, prompt_tokens=state.prompt_tokens)
+            if good
+            else refuses(state.status, "no")
+        )
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            state.asked.append(json.loads(body))
-            state.keys.add(self.headers.get("authorization", ""))
-            reply = {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "tiny",
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": state.text},
-                    }
-                ],
-                "usage": {
-                    "prompt_tokens": state.prompt_tokens,
-                    "completion_tokens": 10,
-                    "total_tokens": 110,
-                },
-            }
-            data = json.dumps(
-                reply if state.status == 200 else {"error": {"message": "no"}}
-            ).encode()
-            self.send_response(state.status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = httpd.server_port
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    yield state
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+    with serve_chat(reply) as state.port:
+        yield state
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,11 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media import gathering as gathering_module
+from unreel.media.annotate_wire import commentary_request
 from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, normalise
+from unreel.media.overlay import Commentary
 from unreel.media.payload import OnPart, Payload
 from unreel.media.picture import encode_jpeg
 from unreel.media.probe import probe
@@ -104,6 +106,8 @@ def test_headers_are_plain_json(clip) -> None:
             "form": None,
         },
         "scan": {},
+        "instants": {"at_us": [0]},
+        "annotate": commentary_request(Commentary(lanes=(), duration_us=1_000_000)),
     }
     assert requests.keys() == TASKS.keys()
     for task, request in requests.items():

@@ -6,23 +6,21 @@ python tests/stumbles/replay.py link key     those whose name holds one of these
 
 import contextlib
 import dataclasses
-import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from chat import refuses, serve_chat
 from footage import film, write_clip
 
 UNREEL = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
@@ -101,27 +99,8 @@ def draw_stock(folder: Path) -> None:
 def rejecting() -> Iterator[str]:
     """The address of a chat server on loopback that knows no key."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            data = json.dumps({"error": {"message": "Incorrect API key provided"}}).encode()
-            self.send_response(401)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve_chat(lambda *_: refuses(401, "Incorrect API key provided")) as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 def replay(stumble: Stumble, folder: Path, server: str) -> Ending:

@@ -1,5 +1,6 @@
 """Where tables live: a folder of this machine, or an S3-compatible store that keeps its promises."""
 
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ _PATIENCE_S: Final = 60
 """How long a store may be away before a run stops: longer than a server takes to start again."""
 _TRIES: Final = 1_000
 """Waits are drawn by chance, and ten may be over within a second: the time decides."""
+_PROBES: Final = 3
 _FIRST_PATIENCE_S: Final = 5
 """The same before anything is begun: an address may be misspelt."""
 _CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
@@ -203,22 +205,32 @@ def require_conditional_puts(place: Place) -> None:
     if place.is_local:
         return  # Lance commits there by an exclusive link, which the kernel decides.
     store = place.objects(patience_s=_FIRST_PATIENCE_S)
-    name = f".unreel-probe-{uuid.uuid4().hex}"
-    try:
-        first = store.put(name, b"1", mode="create")
+    last_s = time.monotonic() + _FIRST_PATIENCE_S
+    for tries_left in range(_PROBES)[::-1]:
         try:
-            enforced = _refuses(store, name, "create") and _refuses_stale(store, name, first)
-        finally:
-            store.delete(name)
-    except BaseError as error:
-        remedy = "Check its address, bucket, keys and that you may write there"
-        raise UnreadableSourceError(
-            place.uri, f"cannot use it: {words_of(error)}", remedy
-        ) from error
+            enforced = _enforces(store)
+            break
+        except BaseError as error:
+            # A reply that was cut or lost says nothing of the store; who was silent had its time.
+            if tries_left and time.monotonic() < last_s:
+                continue
+            remedy = "Check its address, bucket, keys and that you may write there"
+            raise UnreadableSourceError(
+                place.uri, f"cannot use it: {words_of(error)}", remedy
+            ) from error
     if not enforced:
         problem = "this store does not enforce conditional puts, so two writers could lose rows"
         remedy = "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder"
         raise UnreadableSourceError(place.uri, problem, remedy)
+
+
+def _enforces(store: Any) -> bool:
+    name = f".unreel-probe-{uuid.uuid4().hex}"
+    first = store.put(name, b"1", mode="create")
+    try:
+        return _refuses(store, name, "create") and _refuses_stale(store, name, first)
+    finally:
+        store.delete(name)
 
 
 def _refuses(store: Any, name: str, mode: Any) -> bool:

@@ -102,7 +102,8 @@ def write_evidence(
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = Folder(out).write(PAGE, html.encode())
         told = _document(review, background, annotated=annotated, stills=stills)
-        result = Folder(out).write(RESULT, told.encode())
+        # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
+        result = Folder(out).write(RESULT, told.encode("utf-8", "backslashreplace"))
     return Evidence(page=page, result=result, annotated=annotated, footage=footage, stills=stills)
 
 
