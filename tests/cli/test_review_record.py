@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from report.reported import ask, entry, lay_out
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-pytest.importorskip("lance", reason="needs the extra `eval`")
+from report.reported import ask, entry, lay_out
 
 
 @pytest.fixture
