@@ -1,32 +1,16 @@
 """What a file's tags and credentials tell, and what they do not."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
-from unreel.core.facts import ClipFacts, Tag, VideoFacts
+from facts import FACTS
+from unreel.core.facts import ClipFacts, Tag
 from unreel.report.review.check import Found, marks_not_looked_for
 from unreel.report.review.origin import tell_origin
 from unreel.report.review.programs import tell_passes, tell_programs
 from unreel.report.review.provenance import Manifest, ManifestState, Provenance, tell_credentials
 
-FACTS = ClipFacts(
-    container="mp4",
-    size_bytes=1,
-    video=VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=16,
-        height=16,
-        rotation_deg=0,
-        n_frames=1,
-        average_rate=Fraction(1),
-        variable_rate=False,
-        first_at_s=Fraction(0),
-        duration_s=Fraction(1),
-    ),
-)
 PHONE = (Tag("video handler_name", "Core Media Video"), Tag("location"))
 FFMPEG = (Tag("encoder", "Lavf61.7.100"), Tag("video handler_name", "VideoHandler"))
 X264 = (Tag("signature", "x264 164"),)

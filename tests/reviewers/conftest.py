@@ -13,29 +13,13 @@ from typing import Any
 
 import pytest
 
+from facts import FACTS
 from unreel.core.clip import Clip, ClipId
-from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
 
 _RUNS = count(1)
-FACTS = ClipFacts(
-    container="mov",
-    size_bytes=1000,
-    video=VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=640,
-        height=360,
-        rotation_deg=0,
-        n_frames=50,
-        average_rate=Fraction(25),
-        variable_rate=False,
-        first_at_s=Fraction(0),
-        duration_s=Fraction(2),
-    ),
-)
 
 
 @dataclass(frozen=True)

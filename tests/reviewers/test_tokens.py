@@ -5,28 +5,22 @@ from fractions import Fraction
 
 import pytest
 
+from facts import FACTS
 from unreel.core.clip import Clip
-from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.question import Condition, Question
 from unreel.protocols.protocol import protocol
 from unreel.reviewers.endpoint.families import FAMILIES, find_family
 from unreel.reviewers.endpoint.tokens import load_of, picture_rule
 
-VIDEO = VideoFacts(
-    codec="h264",
-    pixel_format="yuv420p",
+VIDEO = replace(
+    FACTS.video,
     width=1920,
     height=1080,
-    rotation_deg=0,
     n_frames=120,
     average_rate=Fraction(24),
-    variable_rate=False,
-    first_at_s=Fraction(0),
     duration_s=Fraction(5),
 )
-CLIP = Clip(
-    id="a" * 64, location="a.mp4", facts=ClipFacts(container="mp4", size_bytes=1, video=VIDEO)
-)
+CLIP = Clip(id="a" * 64, location="a.mp4", facts=replace(FACTS, video=VIDEO))
 
 
 def question(instrument: str = "reality", **condition: object) -> Question:

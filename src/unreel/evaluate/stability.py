@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.plain import plain
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
-from unreel.media.perturb import Variant
+from unreel.media.perturb import Variant, VariantName
 
 State = Literal["steady", "unsure", "not known"]
 
-ASKED_TIMES: Final = 4
-"""How often each question is put where a clip is perturbed: about the clip itself and three variants."""
+ASKED_TIMES: Final = 1 + len(get_args(VariantName))
+"""How often each question is put where a clip is perturbed: about the clip itself and each variant."""
 _GRADES_APART: Final = 2
 """A score that moves by one grade is the same verdict; by so many it is another."""
 
