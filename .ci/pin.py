@@ -32,7 +32,7 @@ HEADS = {
     "dev": "Development tools and every extra that tests use, on top of test.txt.",
     "tools": "What builds and checks the packages, in an environment of its own.",
 }
-UNTESTED_EXTRAS = {"sts", "transnet"}  # they bring torch
+UNTESTED_EXTRAS = {"local", "sts", "train", "transnet"}  # they bring torch
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
 Pins = dict[str, Version]

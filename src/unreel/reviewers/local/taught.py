@@ -1,0 +1,61 @@
+"""How a checkpoint was taught to be asked: written beside its weights, and kept to by all who ask it."""
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
+from unreel.core.question import Condition
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import MOST_PARTS, Count, Section, Text
+from unreel.reviewers.condition import ConditionSection
+
+FILE: Final = "unreel.json"
+
+Form = Literal["frames", "video"]
+"""Frames one by one, each behind its instant, or as one video with the processor's own time marks."""
+FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
+"""The architectures that can be trained and run here; the words of `reviewers.endpoint.families`."""
+
+
+class TaughtInstrument(Section):
+    """A question that it was taught to answer."""
+
+    protocol: Text
+    version: Count
+    condition: ConditionSection
+
+
+class Taught(Section):
+    """All that decides what a checkpoint sees of a question. Another form is another model."""
+
+    family: FamilyName
+    input: Form
+    box_space: Text
+    """The convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
+    instruments: Annotated[tuple[TaughtInstrument, ...], Field(max_length=MOST_PARTS)] = ()
+    base: Text | None = None
+    """Of an adapter: the model that it belongs on."""
+    base_digest: Text | None = None
+    """Of that model's weights."""
+
+    def condition(self, protocol: str) -> Condition | None:
+        """How it was taught to answer the instrument of that name; `None` where it was not."""
+        for taught in self.instruments:
+            if taught.protocol == protocol:
+                return taught.condition.as_condition()
+        return None
+
+
+def read_taught(folder: Path) -> Taught | None:
+    """What the checkpoint in `folder` declares; `None` for a model that unreel did not train."""
+    file = folder / FILE
+    if not file.exists():
+        return None
+    return check_sections(Taught, parse_json(read_bytes(file, most=RECIPE_BYTES)))
+
+
+def write_taught(taught: Taught, folder: Path) -> None:
+    """Declare it beside the weights."""
+    (folder / FILE).write_text(taught.model_dump_json(indent=2) + "\n", encoding="utf-8")

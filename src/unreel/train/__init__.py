@@ -1,0 +1,1 @@
+"""A reviewer learned from people's judgements."""

@@ -1,0 +1,1 @@
+"""Questions with the answers to learn."""
