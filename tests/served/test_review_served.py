@@ -38,8 +38,10 @@ def model_python(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def served(model_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The model as `unreel review --model` names it."""
     folder = tmp_path_factory.mktemp("tiny") / "tiny-vl"
-    maker = Path(__file__).with_name("tiny_model.py")
-    subprocess.run([str(model_python), str(maker), str(folder)], check=True)
+    tests = Path(__file__).parents[1]
+    command = [str(model_python), str(tests / "tiny_models.py"), "qwen2.5-vl", str(folder)]
+    sources = os.environ | {"PYTHONPATH": str(tests.parent / "src")}
+    subprocess.run(command, env=sources, check=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
