@@ -33,6 +33,19 @@ class ModelSection(Section):
     gradient_checkpointing: bool = True
 
 
+class ExpectedSection(Section):
+    """`[[data.expected]]`: clips as a benchmark's makers count them, for a plan that is made without it."""
+
+    examples: Count
+    """Annotation rows, or clips where each is one question."""
+    seconds: Positive
+    """Of a clip."""
+    width: Annotated[Count, Unit("pixels")]
+    height: Annotated[Count, Unit("pixels")]
+    rate: Annotated[Positive, Unit("frames a second")] = 24.0
+    answer_tokens: Annotated[MaxTokens, Unit("tokens")] = 64
+
+
 class DataSection(Section):
     """`[[data]]`: a benchmark with truth, and what is asked of it."""
 
@@ -44,6 +57,8 @@ class DataSection(Section):
     condition: ConditionSection = ConditionSection()
     weight: Positive = 1.0
     """How often its examples are drawn, against those of the other data."""
+    expected: Annotated[tuple[ExpectedSection, ...], Field(max_length=MOST_PARTS)] = ()
+    """What `unreel train plan` counts with where the benchmark is not here."""
 
     @field_validator("protocol")
     @classmethod
