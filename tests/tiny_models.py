@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _WORDS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>")
 _PADS = ("<|vision_pad|>", "<|image_pad|>", "<|video_pad|>")
 _END, _PAD = "<|im_end|>", "<|endoftext|>"
+FAMILIES: tuple["FamilyName", ...] = ("qwen2.5-vl", "qwen3-vl", "videollama3")
 N_TOKENS = 1100
 HIDDEN = 128
 

@@ -8,8 +8,6 @@ import pytest
 from tiny_models import write_tiny
 from unreel.reviewers.local.taught import FamilyName
 
-FAMILIES: tuple[FamilyName, ...] = ("qwen2.5-vl", "qwen3-vl", "videollama3")
-
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[FamilyName], Path]:

@@ -1,0 +1,344 @@
+"""The one way in which a sheet becomes numbers: for training, for asking, and for tests of both."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from PIL import Image
+from transformers import AutoProcessor
+from transformers.models.qwen2_vl import image_processing_qwen2_vl as qwen_images
+from transformers.models.qwen2_vl import video_processing_qwen2_vl as qwen25_videos
+from transformers.models.qwen3_vl import video_processing_qwen3_vl as qwen3_videos
+from transformers.models.video_llama_3 import image_processing_video_llama_3 as llama_images
+from transformers.models.video_llama_3 import video_processing_video_llama_3 as llama_videos
+from transformers.video_utils import VideoMetadata
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.protocols.showing import shows_times
+from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.instants import Timing, even_timing, exact_timing, uneven
+from unreel.reviewers.local.taught import FamilyName, Taught
+from unreel.reviewers.parts import Filmed, Part, Pictured, Said, cannot, compose
+
+IGNORED: Final = -100
+"""The label of what is not learned: the prompt, and padding."""
+
+_PROCESSORS: Final[Mapping[FamilyName, str]] = {
+    "qwen2.5-vl": "Qwen2_5_VLProcessor",
+    "qwen3-vl": "Qwen3VLProcessor",
+    "videollama3": "VideoLlama3Processor",
+}
+_WITH_TYPES: Final = frozenset({"qwen2.5-vl", "qwen3-vl"})
+"""Families whose positions depend on which tokens are pictures (1) and videos (2)."""
+_WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
+"""Families whose processor writes the instants of a video into the prompt."""
+_CANNOT_TAKE: Final = (OSError, ValueError, TypeError, RuntimeError, SyntaxError)
+"""What Pillow, tokenizers and processors raise for frames and texts that are none."""
+_TURN: Final = "\u2063answer\u2063"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A sheet as its model takes it, with or without the answer to learn."""
+
+    input_ids: torch.Tensor
+    """One-dimensional: the prompt, then the target if one was given."""
+    n_prompt: int
+    """So many of them are the prompt."""
+    media: Mapping[str, torch.Tensor]
+    """Pixels, grids and what else the model takes, by its own names."""
+
+
+class Encoder:
+    """Turns sheets into numbers for one checkpoint. It holds no weights, and pickles by reopening.
+
+    Args:
+        folder: of the checkpoint, or of any model of the family.
+        taught: how the checkpoint is asked.
+    """
+
+    def __init__(self, folder: str | Path, taught: Taught) -> None:
+        self._folder, self._taught = Path(folder), taught
+        self._processor = _open_processor(self._folder, taught.family)
+        tokenizer = self._processor.tokenizer
+        self._special = [str(t) for t in tokenizer.added_tokens_decoder.values() if t.special]
+        self._end_id: int = tokenizer.eos_token_id
+        self._pad_id: int = tokenizer.pad_token_id
+        self._require_end_of_turn()
+
+    @classmethod
+    def open(cls, folder: str | Path, taught: Taught) -> "Encoder":
+        """The encoder of the checkpoint in `folder`: its processor only, no weights.
+
+        Raises:
+            InvalidSettingError: The folder holds no processor of that family.
+        """
+        return cls(folder, taught)
+
+    def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Path, Taught]]:
+        return Encoder, (self._folder, self._taught)
+
+    @property
+    def taught(self) -> Taught:
+        """How its checkpoint is asked."""
+        return self._taught
+
+    @property
+    def end_id(self) -> int:
+        """The token that ends an answer."""
+        return self._end_id
+
+    @property
+    def pad_id(self) -> int:
+        """The token that fills rows of a batch up."""
+        return self._pad_id
+
+    def save(self, folder: Path) -> None:
+        """Write the processor beside a checkpoint's weights, with the very bounds used here."""
+        self._processor.save_pretrained(folder)
+
+    def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
+        """Width and height of its frames after the processor's resize; as shown where it refuses them."""
+        width, height = exhibit.shown_size
+        size = _SIZES[self._taught.family, self._taught.input]
+        try:
+            tall, wide = size(self._processor, height, width, max(1, len(exhibit.frames)))
+        except ValueError:
+            return width, height
+        return wide, tall
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """The space of the boxes in its answers, in the words of `declare_space`."""
+        match self._taught.box_space:
+            case "model-input":
+                wide, high = self.seen_size(exhibit)
+            case "pixel":
+                wide, high = exhibit.shown_size
+            case declared:
+                return declared
+        return f"model-input {wide}x{high}"
+
+    def encode(self, sheet: Sheet, target: str | None = None) -> Encoded | Failure:
+        """The numbers of `sheet`, and of the answer to learn behind it; or why there are none."""
+        if why := self._impossible(sheet, target):
+            return cannot(why)
+        parts = compose(sheet, form=self._taught.input, times=family(self._taught.family).times)
+        if isinstance(parts, Failure):
+            return parts
+        try:
+            inputs = self._process(parts)
+            ids, n_prompt = inputs.pop("input_ids")[0], len(inputs.pop("attention_mask")[0])
+            if target is not None:
+                ids = torch.cat([ids, self._target_ids(target)])
+        except _CANNOT_TAKE as error:
+            return cannot(f"{type(error).__name__}: {error}")
+        inputs.pop("mm_token_type_ids", None)
+        return Encoded(ids, n_prompt, dict(inputs))
+
+    def collate(
+        self, encoded: Sequence[Encoded], *, pad: Literal["left", "right"]
+    ) -> dict[str, torch.Tensor]:
+        """One batch; with `labels` where there are targets."""
+        longest = max(len(one.input_ids) for one in encoded)
+        ids = torch.full((len(encoded), longest), self._pad_id)
+        mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
+        for row, one in enumerate(encoded):
+            n = len(one.input_ids)
+            start = longest - n if pad == "left" else 0
+            ids[row, start : start + n] = one.input_ids
+            mask[row, start : start + n] = 1
+            labels[row, start + one.n_prompt : start + n] = one.input_ids[one.n_prompt :]
+        batch = {"input_ids": ids, "attention_mask": mask, **_join([one.media for one in encoded])}
+        if self._taught.family in _WITH_TYPES:
+            types = torch.zeros_like(ids)
+            types[ids == self._processor.image_token_id] = 1
+            types[ids == self._processor.video_token_id] = 2
+            batch["mm_token_type_ids"] = types
+        if any(one.n_prompt < len(one.input_ids) for one in encoded):
+            batch["labels"] = labels
+        return batch
+
+    def decode(self, ids: torch.Tensor | Sequence[int]) -> str:
+        """The text of `ids`, without the marks of turns, pictures and padding."""
+        text: str = self._processor.tokenizer.decode(ids, skip_special_tokens=True)
+        return text
+
+    def decode_prompt(self, encoded: Encoded) -> str:
+        """All that stands before the answer, with every mark."""
+        text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
+        return text
+
+    def _impossible(self, sheet: Sheet, target: str | None) -> str:
+        """Why `sheet` cannot be put as the model is asked; "" where it can."""
+        said = sheet.prompt + (target or "")
+        if hidden := next((word for word in self._special if word in said), None):
+            return f"the text holds {hidden!r}, which is a mark of the model's own"
+        if sheet.condition.audio == "on":
+            return f"the {self._taught.family} family takes no sound"
+        return self._no_video(sheet) if self._taught.input == "video" else ""
+
+    def _no_video(self, sheet: Sheet) -> str:
+        """Why the clips of `sheet` cannot be shown as videos with true instants."""
+        name, marks = self._taught.family, sheet.condition.marks
+        shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
+        if name in _WRITES_TIMES and marks == "off":
+            return "the processor writes the instants of a video, so marks cannot be off"
+        if name == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
+            return "its video needs two frames at least. Sample more, or train it on frames"
+        if name == "qwen2.5-vl" and shows_times(sheet.instrument.protocol, marks):
+            for why in filter(None, map(uneven, shown)):
+                remedy = "Sample at a rate such as fps-2, or train it on frames"
+                return f"its video is told one distance for all frames, and {why}. {remedy}"
+        return ""
+
+    def _process(self, parts: Sequence[Part]) -> dict[str, Any]:
+        content: list[dict[str, str]] = []
+        pictures: list[Image.Image] = []
+        videos: list[torch.Tensor] = []
+        timings: list[VideoMetadata] = []
+        for part in parts:
+            match part:
+                case Said(text):
+                    content.append({"type": "text", "text": text})
+                case Pictured(frame):
+                    content.append({"type": "image"})
+                    pictures.append(_picture(frame))
+                case Filmed(frames):
+                    content.append({"type": "video"})
+                    videos.append(torch.stack([_pixels(frame) for frame in frames]))
+                    timings.append(_metadata(self.timing(frames)))
+                case _:
+                    msg = f"a model of this machine takes no {type(part).__name__}"
+                    raise ValueError(msg)
+        text = self._processor.apply_chat_template(
+            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+        )
+        shown: dict[str, Any] = {"images": pictures} if pictures else {}
+        if videos:
+            shown |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
+        return dict(self._processor(text=[text], return_tensors="pt", **shown))
+
+    def timing(self, frames: Sequence[ShownFrame]) -> Timing:
+        """The instants of a video's frames as the processor is told them."""
+        return (exact_timing if self._taught.family in _WRITES_TIMES else even_timing)(frames)
+
+    def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
+        settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
+        if self._taught.family != "videollama3":
+            # Said because its default changes with transformers 5.22.
+            settings["cap_pixels_per_frame"] = False
+        return settings
+
+    def _target_ids(self, target: str) -> torch.Tensor:
+        ids = self._processor.tokenizer(target, add_special_tokens=False).input_ids
+        return torch.tensor([*ids, self._end_id])
+
+    def _require_end_of_turn(self) -> None:
+        turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _TURN}]
+        text = self._processor.apply_chat_template(turns, tokenize=False)
+        end = self._processor.tokenizer.eos_token
+        if not text.partition(_TURN)[2].startswith(end):
+            problem = f"its chat template does not end an answer with {end}, at which it stops"
+            setting, remedy = str(self._folder), "Use the model's own tokenizer and chat template"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+def _open_processor(folder: Path, name: FamilyName) -> Any:
+    setting, remedy = str(folder), f"Name the folder of a {name} model with its processor"
+    try:
+        processor = AutoProcessor.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"its processor cannot be opened: {error}"
+        raise InvalidSettingError(setting, problem, remedy) from error
+    if type(processor).__name__ != _PROCESSORS[name]:
+        problem = f"its processor is a {type(processor).__name__}, not a {_PROCESSORS[name]}"
+        raise InvalidSettingError(setting, problem, remedy)
+    return processor
+
+
+def _picture(frame: ShownFrame) -> Image.Image:
+    with Image.open(io.BytesIO(frame.jpeg), formats=("JPEG",)) as picture:
+        return picture.convert("RGB")
+
+
+def _pixels(frame: ShownFrame) -> torch.Tensor:
+    picture = _picture(frame)
+    flat = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
+    return flat.view(picture.height, picture.width, 3).permute(2, 0, 1)
+
+
+def _metadata(timing: Timing) -> VideoMetadata:
+    total, fps = timing.indices[-1] + 1, float(timing.fps)
+    return VideoMetadata(
+        total_num_frames=total,
+        fps=fps,
+        duration=total / fps,
+        frames_indices=list(timing.indices),
+    )
+
+
+def _join(media: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    names = {name: None for one in media for name in one}
+    return {name: torch.cat([one[name] for one in media if name in one]) for name in names}
+
+
+_PATCH: Final = 2
+"""Frames that share a temporal patch."""
+
+
+def _picture_size(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
+    def size(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
+        return resize(height, width, **_bounds(processor.image_processor))
+
+    return size
+
+
+def _bounds(half: Any) -> dict[str, int]:
+    return {
+        "factor": half.patch_size * half.merge_size,
+        "min_pixels": half.size["shortest_edge"],
+        "max_pixels": half.size["longest_edge"],
+    }
+
+
+def _qwen25_video(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
+    found: tuple[int, int] = qwen25_videos.smart_resize(
+        height, width, **_bounds(processor.video_processor)
+    )
+    return found
+
+
+def _qwen3_video(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+    found: tuple[int, int] = qwen3_videos.smart_resize(
+        n_frames,
+        height,
+        width,
+        temporal_factor=processor.video_processor.temporal_patch_size,
+        **_bounds(processor.video_processor),
+    )
+    return found
+
+
+def _llama_video(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+    bounds = _bounds(processor.video_processor)
+    bounds["max_pixels"] //= n_frames  # its bound is for all frames together
+    found: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
+    return found
+
+
+_SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {
+    ("qwen2.5-vl", "frames"): _picture_size(qwen_images.smart_resize),
+    ("qwen2.5-vl", "video"): _qwen25_video,
+    ("qwen3-vl", "frames"): _picture_size(qwen_images.smart_resize),
+    ("qwen3-vl", "video"): _qwen3_video,
+    ("videollama3", "frames"): _picture_size(llama_images.smart_resize),
+    ("videollama3", "video"): _llama_video,
+}
+"""How each processor chooses the size to which it resizes; tests hold them against its grids."""
