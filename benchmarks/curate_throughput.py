@@ -240,10 +240,9 @@ def finish(scan: Any) -> dict[str, Any]:
     """What is decided from the measures: cuts, borders and hashes."""
     from pydantic import TypeAdapter
 
-    from unreel.curate.crop.borders import find_borders
-    from unreel.curate.measures import Fingerprint
-    from unreel.curate.scan.fingerprint import fingerprint
     from unreel.curate.split.shots import find_cuts
+    from unreel.media.borders import find_borders
+    from unreel.media.fingerprint import Fingerprint, fingerprint
 
     borders = find_borders(scan.picked)
     hashes = TypeAdapter(Fingerprint).dump_python(fingerprint(scan, borders), mode="json")

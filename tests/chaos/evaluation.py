@@ -17,12 +17,12 @@ from unreel.engine.place import Place
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
+from unreel.engine.survey import SurveyStage, survey_rows
 from unreel.engine.worker import Worker
 from unreel.evaluate.asking import ReviewStage, answer_row
 from unreel.evaluate.fitting import describe_reviewer
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.survey import SurveyStage, survey_rows
 from unreel.evaluate.tables import ANSWERS
 
 IN_FLIGHT = 8

@@ -11,15 +11,14 @@ from pydantic import TypeAdapter
 
 from footage import film, write_clip
 from unreel.core.errors import InvalidValueError
-from unreel.curate.crop.borders import find_borders
-from unreel.curate.duplicates.matching import MOST_BITS, clip_bits, find_matches
-from unreel.curate.joining import join
-from unreel.curate.measures import Borders, Fingerprint
-from unreel.curate.scan.fingerprint import fingerprint
+from unreel.media.borders import Borders, find_borders
 from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
+from unreel.media.fingerprint import Fingerprint, fingerprint
+from unreel.media.matching import MOST_BITS, clip_bits, find_matches
 from unreel.media.scan import scan
 from unreel.media.timeline import read_timeline
+from unreel.stats.joining import join
 
 pytest.importorskip("pdqhash", reason="needs the extra `curate`")
 

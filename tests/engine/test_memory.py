@@ -14,9 +14,8 @@ from unreel.engine.access import file_key
 from unreel.engine.place import Place
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.survey import CLIPS, FACTS
 from unreel.engine.table import Table
-from unreel.evaluate.survey import FACTS
-from unreel.evaluate.tables import CLIPS
 from unreel.media.probe import probe
 from unreel.media.synthesise import ClipRecipe, synthesise
 

@@ -21,8 +21,9 @@ from unreel.engine.place import Place
 from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
+from unreel.engine.survey import CLIPS
 from unreel.engine.table import Table, TableWriter
-from unreel.evaluate.tables import ANSWERS, CLIPS
+from unreel.evaluate.tables import ANSWERS
 
 
 def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from unreel.engine.place import Place
+from unreel.engine.survey import CLIPS
 from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS, CLIPS
+from unreel.evaluate.tables import ANSWERS
 
 ENDS_WITHIN_S = 120
 _CODE = "from unreel.cli.main import main; main()"

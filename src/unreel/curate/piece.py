@@ -11,8 +11,9 @@ from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.span import to_us
-from unreel.curate.measures import Fingerprint, MeasuredShot
+from unreel.curate.measures import MeasuredShot
 from unreel.curate.step import Found, Subject, as_plain, to_json
+from unreel.media.fingerprint import Fingerprint
 from unreel.media.render import WHOLE, Cut
 
 QUARANTINE: Final = "quarantine.jsonl"

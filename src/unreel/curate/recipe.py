@@ -3,14 +3,13 @@
 A section that is absent is a step that is not taken. Its settings are in the folder of its name.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from unreel.core.document import RECIPE_BYTES, read_toml
+from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.curate.audit.section import AuditSection
 from unreel.curate.cluster.section import ClusterSection
@@ -26,6 +25,7 @@ from unreel.curate.source.section import SourceSection
 from unreel.curate.split.section import SplitSection
 from unreel.curate.state import RecipeHead
 from unreel.curate.watermark.section import WatermarkSection
+from unreel.recipes.changing import apply_change
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS
 
@@ -67,33 +67,10 @@ def read_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
     """Defaults below `file` below `changes`, each `section.key=VALUE` with a value in TOML's spelling."""
     values = read_toml(file, "recipe")
     for change in changes:
-        _apply(change, values)
+        apply_change(change, values)
     return check_recipe(values)
 
 
 def check_recipe(values: object) -> CurateRecipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
     return check_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")
-
-
-def _apply(change: str, values: dict[str, Any]) -> None:
-    path, equals, text = change.partition("=")
-    *sections, key = path.strip().split(".")
-    if not equals or not key:
-        setting, problem = "--set", f"cannot use {change!r}"
-        raise InvalidSettingError(setting, problem, "Write SECTION.KEY=VALUE")
-    place = values
-    for section in sections:
-        below = place.setdefault(section, {})
-        place = below[0] if isinstance(below, list) and len(below) == 1 else below
-        if not isinstance(place, dict):
-            setting, problem = path, "is no section with keys"
-            raise InvalidSettingError(setting, problem, "Change it in the file")
-    place[key] = _toml_value(text)
-
-
-def _toml_value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text[:RECIPE_BYTES]}")["value"]
-    except (ValueError, RecursionError):
-        return text.strip()  # a plain word needs no quotes on a command line

@@ -16,7 +16,7 @@ from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
-from unreel.evaluate.survey import FACTS
+from unreel.engine.survey import FACTS
 from unreel.evaluate.tables import usage_columns
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener

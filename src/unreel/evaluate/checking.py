@@ -12,10 +12,11 @@ from unreel.engine.examine import LATER, Examination, Examiner, TableRule, exami
 from unreel.engine.lock import Holder, find_holder
 from unreel.engine.place import Place
 from unreel.engine.start_log import SIGNS
+from unreel.engine.survey import CLIPS
 from unreel.engine.table import Table
 from unreel.evaluate.faults import answer_fault, clip_fault, ruling_fault
 from unreel.evaluate.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
-from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
+from unreel.evaluate.tables import ANSWERS, RULINGS
 
 TAKE_AGAIN: Final = "Move its damaged tables away and start the same `unreel curate` again: it takes those steps anew"
 _STEPS: Final = "steps/"

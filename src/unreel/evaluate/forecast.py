@@ -16,13 +16,12 @@ from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.engine.place import Place
 from unreel.engine.run import run as run_stages
+from unreel.engine.survey import CLIPS, Survey, SurveyStage, survey_rows
 from unreel.engine.table import Held, Table
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.counting import Ahead, LeftOut, find_due
 from unreel.evaluate.job import NEVER_PUT, Run, Step, identify_now, keeper_of
 from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
-from unreel.evaluate.survey import Survey, SurveyStage, survey_rows
-from unreel.evaluate.tables import CLIPS
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule

@@ -34,6 +34,7 @@ from unreel.engine.progress import Progress
 from unreel.engine.run import Summary, kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
+from unreel.engine.survey import CLIPS, Survey, SurveyStage, recall, survey_rows
 from unreel.engine.table import Table
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.asking import ReviewStage, add_costs
@@ -43,8 +44,7 @@ from unreel.evaluate.keeping import Keeper, find_before
 from unreel.evaluate.kept_benchmark import KeptBenchmark, require_unchanged
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.stored_recipe import StoredRecipe
-from unreel.evaluate.survey import Survey, SurveyStage, recall, survey_rows
-from unreel.evaluate.tables import ANSWERS, CLIPS, RULINGS
+from unreel.evaluate.tables import ANSWERS, RULINGS
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import Opener, lend
 

@@ -1,4 +1,4 @@
-"""The tables of a run: what was found at each file, answered to each question, and made of it."""
+"""The tables of a run: what was answered to each question, and made of it; its clips: `engine.survey`."""
 
 from typing import Final
 
@@ -25,24 +25,6 @@ ANSWERS: Final = TableSchema(
     },
 )
 """One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON."""
-
-CLIPS: Final = TableSchema(
-    name="clips",
-    version=1,
-    columns={
-        "name": "string",
-        "location": "string",
-        "clip": "string",
-        "facts": "string",
-        "mark": "string",
-    },
-)
-"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
-
-A file's key is what its benchmark calls it, an object's its address, and `mark` tells its bytes: a row with
-another mark replaces it, so that a run can be scored without its clips, wherever they went. Runs of earlier
-releases hold files under their path and time of change.
-"""
 
 RULINGS: Final = TableSchema(
     name="rulings",

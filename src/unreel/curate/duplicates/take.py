@@ -7,13 +7,13 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId
-from unreel.curate.duplicates.matching import find_matches
 from unreel.curate.duplicates.section import DuplicatesSection
-from unreel.curate.joining import join
-from unreel.curate.measures import Fingerprint
 from unreel.curate.piece import LeftOut, Piece, Sifted, sift
 from unreel.curate.state import State, Work
 from unreel.curate.step import StepName, Subject, Workbench, as_plain
+from unreel.media.fingerprint import Fingerprint
+from unreel.media.matching import find_matches
+from unreel.stats.joining import join
 
 DUPLICATES: Final = "duplicates"
 

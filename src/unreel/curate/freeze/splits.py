@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.curate.freeze.section import SPLITS
-from unreel.curate.joining import join
 from unreel.curate.piece import Piece
 from unreel.curate.step import StepName, Subject, Workbench
+from unreel.stats.joining import join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

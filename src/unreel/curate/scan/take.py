@@ -8,15 +8,15 @@ from typing import Final, Literal
 from pydantic import TypeAdapter
 
 from unreel.core.failure import Failure
-from unreel.curate.crop.borders import find_borders
 from unreel.curate.measures import FingerprintedScan, MeasuredShot, Scanned
 from unreel.curate.piece import Piece, sift
-from unreel.curate.scan.fingerprint import fingerprint
 from unreel.curate.screen.screens import measure
 from unreel.curate.split.shots import Shot, find_cuts, split_shots
 from unreel.curate.split.transnet import TransNet
 from unreel.curate.state import State, Work
 from unreel.curate.step import Given, StepName
+from unreel.media.borders import find_borders
+from unreel.media.fingerprint import fingerprint
 from unreel.media.reader import MediaReader
 from unreel.media.scan import Scan
 

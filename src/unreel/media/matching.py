@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.curate.measures import HASH_WORDS, SKETCH_SIDE, TRIMS, Fingerprint
+from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, TRIMS, Fingerprint
 
 MOST_BITS: Final = 38
 """Of 256. Copies stay below it; takes of one scene by one camera were seen from 40 on."""

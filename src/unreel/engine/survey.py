@@ -19,12 +19,30 @@ from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.engine.access import Access, file_key, file_mark, file_state, local_copy, object_marks
 from unreel.engine.media_stage import MediaStage
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, failed
 
 if TYPE_CHECKING:
     from unreel.engine.table import Table
 
 FACTS: Final = TypeAdapter(ClipFacts)
+CLIPS: Final = TableSchema(
+    name="clips",
+    version=1,
+    columns={
+        "name": "string",
+        "location": "string",
+        "clip": "string",
+        "facts": "string",
+        "mark": "string",
+    },
+)
+"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
+
+A file's key is what its benchmark calls it, an object's its address, and `mark` tells its bytes: a row with
+another mark replaces it, so that a run can be scored without its clips, wherever they went. Runs of earlier
+releases hold files under their path and time of change.
+"""
 _LOOK: Final = 512
 _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""

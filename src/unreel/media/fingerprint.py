@@ -6,19 +6,78 @@ logo on a plain picture, so it is also hashed without its top and without its bo
 lines of text are.
 """
 
-from typing import Final
+import base64
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from pydantic import BeforeValidator, PlainSerializer
 
+from unreel.core.errors import InvalidValueError
 from unreel.core.registry import Lazy
-from unreel.curate.measures import SKETCH_SIDE, WAYS, Borders, Fingerprint
+from unreel.media.borders import Borders
 from unreel.media.scan import N_PICKED, PickedFrame, Scan
 
+_PART: Final = 0.05
+_HALF: Final = _PART / 2
+TRIMS: Final = (
+    (0.0, 0.0, 0.0, 0.0),
+    (_HALF, _HALF, _HALF, _HALF),
+    (_PART, _PART, _PART, _PART),
+    (_PART, 0.0, 0.0, 0.0),
+    (0.0, _PART, 0.0, 0.0),
+    (0.0, 0.0, _PART, 0.0),
+    (0.0, 0.0, 0.0, _PART),
+    (_PART, _PART, 0.0, 0.0),
+    (0.0, _PART, _PART, 0.0),
+    (_PART, 0.0, 0.0, _PART),
+    (0.0, 0.0, _PART, _PART),
+)
+"""Parts of a frame cut off before it is hashed: left, top, right, bottom. Against a cropped copy: each of
+one clip is compared with each of the other."""
+_FIFTH: Final = 0.2
+UNSTAMPED: Final = ((0.0, 0.0, 0.0, _FIFTH), (0.0, _FIFTH, 0.0, 0.0))
+"""Parts left out against a stamped copy: compared with the same of the other clip."""
+WAYS: Final = (*TRIMS, *UNSTAMPED)
+SKETCH_SIDE: Final = 8
+HASH_WORDS: Final = 4
+_SKETCH_BYTES: Final = SKETCH_SIDE**2
+_HASHES_BYTES: Final = len(WAYS) * N_PICKED * HASH_WORDS * 8
 _WIDE: Final = 128
 _NARROW: Final = 64
 _PDQ: Final = Lazy("pdqhash:compute", extra="curate")
+
+
+def _from_base64(value: object) -> object:
+    return base64.b64decode(value, validate=True) if isinstance(value, str) else value
+
+
+def _to_base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+Base64 = Annotated[bytes, BeforeValidator(_from_base64), PlainSerializer(_to_base64)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What is compared of a clip to tell whether another one shows the same."""
+
+    sketch: Base64
+    """Mean grey levels of an 8 x 8 grid, over the picked frames."""
+    hashes: Base64
+    """256 bits for each of `WAYS` and each of `N_PICKED` frames."""
+
+    def __post_init__(self) -> None:
+        if len(self.sketch) != _SKETCH_BYTES or len(self.hashes) != _HASHES_BYTES:
+            msg = "a fingerprint has another length in this release. Scan the clip again"
+            raise InvalidValueError(msg)
+
+    def words(self) -> NDArray[np.uint64]:
+        """The hashes by way, frame and word."""
+        return np.frombuffer(self.hashes, "<u8").reshape(len(WAYS), N_PICKED, HASH_WORDS)
 
 
 def fingerprint(scan: Scan, borders: Borders) -> Fingerprint:

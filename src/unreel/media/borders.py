@@ -6,11 +6,12 @@ backdrop begins with its tip.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from unreel.curate.measures import Borders
+from unreel.core.box import Box
 from unreel.media.scan import FULL, PickedFrame, Side
 
 THINNEST_PX: Final = 2
@@ -26,6 +27,28 @@ EDGE_PX: Final = 8
 STEP_PX: Final = 3
 STEP_SHARE: Final = 0.15
 """Part of a line that may differ from the bar `STEP_PX` before the picture begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borders:
+    """Widths of the bars in pixels of the clip as shown; 0 where there is none."""
+
+    left: int = 0
+    top: int = 0
+    right: int = 0
+    bottom: int = 0
+
+    def __bool__(self) -> bool:
+        return any((self.left, self.top, self.right, self.bottom))
+
+    def content(self, *, width: int, height: int) -> Box:
+        """The picture inside the bars, in parts of a frame of `width` x `height` pixels."""
+        return Box(
+            self.left / width,
+            self.top / height,
+            1 - self.right / width,
+            1 - self.bottom / height,
+        )
 
 
 def find_borders(frames: Sequence[PickedFrame]) -> Borders:
