@@ -6,29 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.box import Box
-from unreel.core.errors import UnknownNameError
-from unreel.core.span import TimeSpan
-from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
-from unreel.protocols.protocol import Prompt, Reading, protocol
+from unreel.protocols.protocol import Prompt, protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
-from unreel.protocols.realism.prompts import target as realism_target
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.protocols.showing import around_clips
-from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.judge import JUDGE, judge_prompt, parse_judge
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
-from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK, target
-
-FRAME = BoxSpace("pixel", 640, 360)
-MELTING = Trace(
-    span=TimeSpan(1_500_000, 2_000_000),
-    track=(BoxAt(1_500_000, Box(0.25, 0.5, 0.5, 0.75)),),
-    explanation="the hand melts.",
-)
-
+from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK
 
 PRINTED = {
     "trace/paper": ("dtr-zero-shot", "3b920f00d167c9d5"),
@@ -132,54 +118,6 @@ def test_verbal_variants_name_no_number(name: str) -> None:
 def test_fine_tuning_prompts_start_with_the_video() -> None:
     assert all(TRACE[name].text.startswith(VIDEO_MARK) for name in SENTENCE_PROMPTS)
     assert not TRACE["paper"].text.startswith(VIDEO_MARK)
-
-
-@pytest.mark.parametrize(
-    ("variant", "answer"),
-    [
-        ("fine-tuning", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270] starting 1.5 seconds. The reason is because the hand melts."),
-        ("fine-tuning-no-time", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270]. The reason is because the hand melts."),
-        ("fine-tuning-no-explanation", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270] starting 1.5 seconds."),
-        ("fine-tuning-no-both", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270]."),
-    ],
-)  # fmt: skip
-def test_training_answers_follow_the_papers_template(variant: str, answer: str) -> None:
-    assert target(MELTING, space=FRAME, variant=variant) == answer
-
-
-def test_training_answers_leave_out_what_a_row_does_not_hold() -> None:
-    bare = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0, 0, 1, 1)),))
-    assert target(bare, space=FRAME).endswith("at [0, 0, 640, 360] starting 0 seconds.")
-    unplaced = Trace(span=TimeSpan(0, 1), explanation="it floats.")
-    assert target(unplaced, space=FRAME) == (
-        "FAKE. The video is AI-generated. The reason is because it floats."
-    )
-    assert target(None, space=FRAME) == "REAL. The video is real. There is no unnatural part."
-
-
-def test_a_box_thinner_than_a_pixel_stays_a_box() -> None:
-    thin = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0.9999, 0.2, 1.0, 0.2001)),))
-    assert "[639, 72, 640, 73]" in target(thin, space=FRAME)
-
-
-def test_zero_shot_has_no_training_answer() -> None:
-    with pytest.raises(UnknownNameError, match="fine-tuning-no-both"):
-        target(None, space=FRAME, variant="paper")
-
-
-def test_training_answers_are_read_back_by_the_strict_parser() -> None:
-    reading = Reading(prompt="fine-tuning", space=FRAME)
-    verdict = protocol("trace").parse(target(MELTING, space=FRAME), reading)
-    assert verdict.box == Box(0.25, 0.5, 0.5, 0.75)
-    assert verdict.start_us == 1_500_000
-    assert verdict.explanation == "the hand melts."
-    rated = realism_target(score=2, problem="A hand melts.", adherence="Conspicuous anomalies.")
-    read = protocol("realism").parse(rated, Reading())
-    assert (read.score, read.problem, read.adherence) == (
-        2,
-        "A hand melts.",
-        "Conspicuous anomalies.",
-    )
 
 
 def test_the_judge_sees_the_papers_examples_and_then_the_pair_in_their_layout() -> None:

@@ -5,7 +5,11 @@ from typing import Final
 
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
+from unreel.protocols.space import BoxSpace
 from unreel.protocols.wording import EVEN, Wording
+
+_TAUGHT: Final = frozenset({"paper"})
+"""The others ask for thoughts that nobody wrote down, or for 1 or 0 about two clips."""
 
 
 def _say(real: Position) -> str:
@@ -23,6 +27,15 @@ def _phrase(p_generated: Sequence[float], prompt: str) -> str:
     return f"<answer>{said}</answer>" if prompt in TAGGED_PROMPTS else said
 
 
+def _write(truth: Position, _prompt: str, _space: BoxSpace | None) -> str:
+    return _right(truth)
+
+
 WORDING: Final[Wording[Position, PreferenceVerdict]] = Wording(
-    decides="real", say=_say, right=_right, phrase=_phrase
+    decides="real",
+    say=_say,
+    right=_right,
+    phrase=_phrase,
+    teaches=_TAUGHT,
+    write=_write,
 )

@@ -95,9 +95,3 @@ PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
         },
     }
 )
-
-
-def target(*, score: int, problem: str, adherence: str) -> str:
-    """The answer to train towards: reasons, then the score, in the form that `paper` asks for."""
-    thought = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
-    return f"<think>{thought}</think>\n<answer>{score}</answer>"

@@ -5,8 +5,9 @@ from typing import Final
 
 from unreel.core.judgement import Rating
 from unreel.core.plain import plain_lines
+from unreel.core.registry import Lazy
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.realism.prompts import TERMS, VERBAL_PROMPTS
+from unreel.protocols.realism.prompts import PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.wording import Wording, or_missing
 
 _SCORES: Final = len(TERMS)
@@ -33,5 +34,11 @@ def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
 
 
 WORDING: Final[Wording[Rating, RealismVerdict]] = Wording(
-    decides="score", say=_say, right=_right, phrase=_phrase, details=_details
+    decides="score",
+    say=_say,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=frozenset(PROMPTS),
+    write=Lazy("unreel.protocols.realism.teaching:write"),
 )

@@ -6,7 +6,11 @@ from typing import Final
 from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
+from unreel.protocols.space import BoxSpace
 from unreel.protocols.wording import EVEN, Wording, or_missing, say_label
+
+_TAUGHT: Final = frozenset({"direct"})
+"""The others ask for thoughts or for a confidence, and nobody wrote them down."""
 
 
 def _right(truth: Origin) -> str:
@@ -26,6 +30,16 @@ def _details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
         yield "confidence", or_missing(verdict.confidence, "{:g} of 100".format)
 
 
+def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
+    return f"<answer>{_right(truth)}</answer>"
+
+
 WORDING: Final[Wording[Origin, RealityVerdict]] = Wording(
-    decides="label", say=say_label, right=_right, phrase=_phrase, details=_details
+    decides="label",
+    say=say_label,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=_TAUGHT,
+    write=_write,
 )

@@ -6,9 +6,11 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.plain import plain_lines
+from unreel.core.registry import Lazy
 from unreel.core.span import tell_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.trace.figures import WHOLE_FRAME
+from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.protocols.wording import EVEN, Wording, or_missing, say_label
 
@@ -38,5 +40,11 @@ def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
 
 
 WORDING: Final[Wording[TraceTruth, TraceVerdict]] = Wording(
-    decides="label", say=say_label, right=_right, phrase=_phrase, details=_details
+    decides="label",
+    say=say_label,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=SENTENCE_PROMPTS,
+    write=Lazy("unreel.protocols.trace.teaching:write"),
 )

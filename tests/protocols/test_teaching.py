@@ -1,0 +1,278 @@
+"""What a reviewer is taught to say reads back as the truth that it was taught."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.box import Box
+from unreel.core.clip import Generated, Real
+from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.judgement import ErrorFamily, Label, Rating
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Trace
+from unreel.core.verdict import Position, Unparsed
+from unreel.protocols.protocol import Reading, protocol, protocol_names
+from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS
+from unreel.protocols.space import BoxSpace
+from unreel.protocols.trace.truth import TraceTruth
+
+SPACES = st.sampled_from(
+    [
+        BoxSpace("permille", 1000, 1000),
+        BoxSpace("model-input 56x28", 56, 28),
+        BoxSpace("pixel", 1920, 1080),
+    ]
+)
+PARTS = st.tuples(*(st.floats(0, 1) for _ in range(4)))
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from(
+            [
+                "The",
+                "cup",
+                "melts.",
+                "<think>",
+                "</think>",
+                "<answer>5</answer>",
+                "[1,",
+                "2]",
+                "REAL",
+                "FAKE",
+                "The",
+                "reason",
+                "is",
+                "because",
+                "Problem",
+                "Description:",
+                "Standard",
+                "Adherence:",
+                "The",
+                "unnatural",
+                "part",
+                "is",
+                "at",
+                "[1,",
+                "2,",
+                "3,",
+                "4]",
+                "\n",
+            ]
+        ),
+        max_size=12,
+    ).map(" ".join),
+)
+
+FRAME = BoxSpace("pixel", 640, 360)
+MELTING = Trace(
+    span=TimeSpan(1_500_000, 2_000_000),
+    track=(BoxAt(1_500_000, Box(0.25, 0.5, 0.5, 0.75)),),
+    explanation="the hand melts.",
+)
+
+
+def verdict(name: str, text: str, prompt: str, space: BoxSpace | None = None) -> Any:
+    return protocol(name).parse(text, Reading(mode="strict", prompt=prompt, space=space))
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+@given(
+    parts=PARTS,
+    start_us=st.integers(0, 3_600_000_000),
+    text=TEXTS,
+    placed=st.booleans(),
+    space=SPACES,
+    prompt=st.sampled_from(sorted(protocol("trace").wording.teaches)),
+)
+def test_a_taught_trace_reads_back(
+    *,
+    parts: tuple[float, ...],
+    start_us: int,
+    text: str,
+    placed: bool,
+    space: BoxSpace,
+    prompt: str,
+) -> None:
+    x0, x1 = sorted((parts[0], parts[2]))
+    y0, y1 = sorted((parts[1], parts[3]))
+    box = Box(
+        min(x0, 0.99), min(y0, 0.99), max(x1, min(x0, 0.99) + 0.01), max(y1, min(y0, 0.99) + 0.01)
+    )
+    trace = Trace(
+        span=TimeSpan(start_us, start_us + 1_000_000),
+        track=(BoxAt(start_us, box),) if placed else (),
+        explanation=text,
+    )
+    truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000_000, trace=trace)
+    try:
+        taught = protocol("trace").wording.teach(truth, prompt, space)
+    except InvalidValueError:
+        return
+    said = verdict("trace", taught, prompt, space)
+    assert said.label is Label.GENERATED
+    if placed:
+        for told, true, side in zip(
+            space.corners(said.box),
+            space.corners(box),
+            (space.width, space.height) * 2,
+            strict=True,
+        ):
+            assert abs(told - true) <= 1 + 1e-6 * side
+    else:
+        assert isinstance(said.box, Unparsed)
+    if placed and "no-time" not in prompt and "no-both" not in prompt:
+        assert abs(said.start_us - start_us) <= 5_000
+    else:
+        assert isinstance(said.start_us, Unparsed)
+    if plain(text) and "no-explanation" not in prompt and "no-both" not in prompt:
+        assert said.explanation == plain(text)
+    else:
+        assert isinstance(said.explanation, Unparsed)
+
+
+@pytest.mark.parametrize("prompt", sorted(protocol("trace").wording.teaches))
+def test_a_real_clip_is_taught_as_real_and_nothing_more(prompt: str) -> None:
+    truth, space = TraceTruth(label=Label.REAL, duration_us=1), BoxSpace("permille", 1000, 1000)
+    said = verdict("trace", protocol("trace").wording.teach(truth, prompt, space), prompt, space)
+    assert said.label is Label.REAL
+    assert isinstance(said.box, Unparsed)
+    assert isinstance(said.explanation, Unparsed)
+
+
+def taught(trace: Trace | None, prompt: str = "fine-tuning") -> str:
+    truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000, trace=trace)
+    return protocol("trace").wording.teach(truth, prompt, FRAME)
+
+
+@pytest.mark.parametrize(
+    ("variant", "answer"),
+    [
+        ("fine-tuning", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270] starting 1.5 seconds. The reason is because the hand melts."),
+        ("fine-tuning-no-time", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270]. The reason is because the hand melts."),
+        ("fine-tuning-no-explanation", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270] starting 1.5 seconds."),
+        ("fine-tuning-no-both", "FAKE. The video is AI-generated. The unnatural part is at [160, 180, 320, 270]."),
+    ],
+)  # fmt: skip
+def test_training_answers_follow_the_papers_template(variant: str, answer: str) -> None:
+    assert taught(MELTING, variant) == answer
+
+
+def test_training_answers_leave_out_what_a_row_does_not_hold() -> None:
+    bare = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0, 0, 1, 1)),))
+    assert taught(bare).endswith("at [0, 0, 640, 360] starting 0 seconds.")
+    unplaced = Trace(span=TimeSpan(0, 1), explanation="it floats.")
+    assert taught(unplaced) == ("FAKE. The video is AI-generated. The reason is because it floats.")
+
+
+def test_a_box_thinner_than_a_pixel_stays_a_box() -> None:
+    thin = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0.9999, 0.2, 1.0, 0.2001)),))
+    assert "[639, 72, 640, 73]" in taught(thin)
+
+
+def test_ordinary_words_are_taught_and_not_refused() -> None:
+    trace = Trace(
+        span=TimeSpan(2_500_000, 3_000_000),
+        track=(BoxAt(2_500_000, Box(0.25, 0.5, 0.5, 1)),),
+        explanation="The hand\nmelts into  the cup.",
+    )
+    truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000, trace=trace)
+    taught = protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 640, 480))
+    assert taught == (
+        "FAKE. The video is AI-generated. The unnatural part is at [160, 240, 320, 480] starting 2.5 "
+        "seconds. The reason is because The hand melts into the cup."
+    )
+
+
+def test_a_generated_clip_without_a_trace_is_taught_by_its_label_alone() -> None:
+    truth = TraceTruth(label=Label.GENERATED, duration_us=1)
+    taught = protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 64, 48))
+    assert taught == "FAKE. The video is AI-generated."
+
+
+@pytest.mark.parametrize("space", [None, BoxSpace("unit", 1, 1)])
+def test_boxes_without_a_space_of_whole_units_are_refused(space: BoxSpace | None) -> None:
+    truth = TraceTruth(label=Label.REAL, duration_us=1)
+    with pytest.raises(InvalidValueError, match="space"):
+        protocol("trace").wording.teach(truth, "fine-tuning", space)
+
+
+@given(
+    score=st.integers(1, 5),
+    problem=TEXTS,
+    adherence=TEXTS,
+    family=st.sampled_from([None, *ErrorFamily]),
+    prompt=st.sampled_from(sorted(protocol("realism").wording.teaches)),
+)
+def test_a_taught_rating_reads_back(
+    score: int, problem: str, adherence: str, family: ErrorFamily | None, prompt: str
+) -> None:
+    truth = Rating(score=score, problem=problem, adherence=adherence, family=family)
+    try:
+        taught = protocol("realism").wording.teach(truth, prompt, None)
+    except InvalidValueError:
+        assert "score-only" not in prompt
+        return
+    said = verdict("realism", taught, prompt)
+    assert said.score == score
+    if "score-only" in prompt:
+        assert isinstance(said.problem, Unparsed)
+    elif prompt in FREE_PROMPTS:
+        assert said.problem == plain(f"{problem} {adherence}")
+    else:
+        assert (said.problem, said.adherence) == (plain(problem), plain(adherence))
+    if prompt in FAMILY_PROMPTS:
+        assert said.family == (family or "none")
+
+
+def test_ratings_are_taught_in_the_form_of_the_paper() -> None:
+    truth = Rating(score=3, problem="The ball floats.", adherence="Noticeable errors.")
+    teach = protocol("realism").wording.teach
+    assert teach(truth, "paper", None) == (
+        "<think>Problem Description: The ball floats.\nStandard Adherence: Noticeable errors.</think>\n"
+        "<answer>3</answer>"
+    )
+    assert teach(truth, "no-structure-verbal", None) == (
+        "<think>The ball floats. Noticeable errors.</think>\n<answer>Normal</answer>"
+    )
+    assert teach(truth, "score-only", None) == "<answer>3</answer>"
+
+
+def test_what_a_rating_lacks_is_named() -> None:
+    teach = protocol("realism").wording.teach
+    with pytest.raises(InvalidValueError, match="reason"):
+        teach(Rating(score=3, problem="The ball floats."), "paper", None)
+    with pytest.raises(InvalidValueError, match="family"):
+        teach(Rating(score=3, problem="It floats.", adherence="Noticeable."), "families", None)
+
+
+@pytest.mark.parametrize("origin", [Real(), Generated("maker")])
+def test_a_taught_label_reads_back(origin: Real | Generated) -> None:
+    for prompt in protocol("reality").wording.teaches:
+        taught = protocol("reality").wording.teach(origin, prompt, None)
+        wanted = Label.REAL if isinstance(origin, Real) else Label.GENERATED
+        assert verdict("reality", taught, prompt).label is wanted
+
+
+@pytest.mark.parametrize("position", list(Position))
+def test_a_taught_preference_reads_back(position: Position) -> None:
+    for prompt in protocol("preference").wording.teaches:
+        taught = protocol("preference").wording.teach(position, prompt, None)
+        assert verdict("preference", taught, prompt).real is position
+
+
+def test_a_prompt_that_asks_for_what_no_truth_holds_is_refused_by_name() -> None:
+    for name in protocol_names():
+        own = protocol(name)
+        for prompt in {*own.prompts, "unheard-of"} - own.wording.teaches:
+            with pytest.raises(UnknownNameError, match=prompt):
+                own.wording.teach(None, prompt, None)
+        assert own.wording.teaches
+        assert own.wording.teaches <= set(own.prompts)
+    assert "paper" not in protocol("reality").wording.teaches  # thoughts that nobody wrote down
+    assert "confidence" not in protocol("reality").wording.teaches
+    assert "as-printed-direct" not in protocol("preference").wording.teaches  # asks about one clip
