@@ -1,0 +1,57 @@
+"""How many operations a training takes.
+
+- The text part: 6 x parameters x tokens where it learns (2 forwards, 4 backwards), 4 where an adapter on it
+  does (nothing is worked out for frozen weights); the part that sees: 6 x parameters x patches where it
+  learns, 2 where it is frozen.
+- Attention: 12 x layers x width x tokens^2 / 2 (each token sees those before it), and for what is seen 12 x
+  layers x width x patches x patches at once.
+- Gradient checkpointing goes forwards once more.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.train.plan.architecture import Architecture
+from unreel.train.plan.load import Load
+from unreel.train.recipe import ModelSection
+
+_FORWARD: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Operations for one example."""
+
+    text: float
+    vision: float
+
+    @property
+    def total(self) -> float:
+        """Of both parts."""
+        return self.text + self.vision
+
+
+def work_of(model: ModelSection, architecture: Architecture, load: Load) -> Work:
+    """What it takes to learn from one example like `load`."""
+    again = _FORWARD if model.gradient_checkpointing else 0
+    spoken = (6 if model.tune == "full" else 4) + again
+    learns = model.vision == "trained"
+    seen = 6 + again if learns else _FORWARD
+    return _work(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
+
+
+def asking_work(architecture: Architecture, load: Load) -> Work:
+    """What it takes to read one question, before a word is answered."""
+    tokens = load.tokens - load.answer_tokens
+    return _work(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
+
+
+def _work(architecture: Architecture, load: Load, *, tokens: int, spoken: int, seen: int) -> Work:
+    """`spoken` and `seen` are operations for each parameter and token, or patch."""
+    text, vision = architecture.text, architecture.vision
+    attention = spoken * text.layers * text.hidden * tokens**2
+    looking = 2 * seen * vision.full_layers * vision.hidden * load.patches * load.patches_at_once
+    return Work(
+        text=float(spoken * text.worked * tokens + attention),
+        vision=float(seen * vision.parameters * load.patches + looking),
+    )
