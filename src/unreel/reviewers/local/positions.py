@@ -1,0 +1,99 @@
+"""Positions of the text behind a video, as the server counts them.
+
+transformers 5.6 to 5.22 lets the text behind a video of Qwen2.5-VL start max(height, width) after the
+video's first position, however long the video is; vLLM, and transformers before, start it behind the
+video's last. What is trained one way and served the other is another model. See decision 0027.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import groupby
+from types import MethodType
+from typing import Any, Final
+
+import torch
+import transformers
+from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel
+
+from unreel.core.errors import InvalidSettingError
+
+_KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc43929b"})
+"""Digests of the method that is replaced: one for each way in which it was written and looked through."""
+
+
+def mend_positions(model: torch.nn.Module) -> None:
+    """Let every Qwen2.5-VL within `model` count positions as the server does; others stay as they are.
+
+    Raises:
+        InvalidSettingError: This transformers counts in a way that nobody looked through.
+    """
+    for inner in model.modules():
+        if isinstance(inner, Qwen2_5_VLModel):
+            require_known(Qwen2_5_VLModel.get_rope_index)
+            inner.get_rope_index = MethodType(_rope_index, inner)
+
+
+def require_known(method: Any) -> None:
+    """Refuse a method that is not the one that the mend replaces."""
+    found = sha256(inspect.getsource(method).encode()).hexdigest()
+    if found not in _KNOWN:
+        problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
+        remedy = "Install the version that unreel[local] names: pip install 'unreel[local]'"
+        setting = "transformers"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _rope_index(
+    inner: Any,
+    input_ids: torch.Tensor,
+    mm_token_type_ids: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+    **media: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions in time, height and width, and how far their end lies behind the number of tokens."""
+    vision = inner.config.vision_config
+    films, seconds = _rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
+    paces = [vision.tokens_per_second * float(each) for each in _given(seconds, len(films))]
+    merge = vision.spatial_merge_size
+    blocks = {
+        1: iter([_block(grid, merge, 1.0) for grid in _rows(media.get("image_grid_thw"))]),
+        2: iter([_block(grid, merge, pace) for grid, pace in zip(films, paces, strict=True)]),
+    }
+    positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
+    deltas = []
+    kept = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    for row, (types, mask) in enumerate(zip(mm_token_type_ids, kept.bool(), strict=True)):
+        placed = _place(types[mask].tolist(), blocks)
+        positions[:, row, mask.cpu()] = placed
+        deltas.append(int(placed.max()) + 1 - placed.shape[1])
+    device = input_ids.device
+    return positions.to(device), torch.tensor(deltas, device=device).unsqueeze(1)
+
+
+def _place(types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]) -> torch.Tensor:
+    """The positions of one row: whatever comes next starts behind all that was."""
+    spans, start = [], 0
+    for kind, group in groupby(types):
+        left = len(list(group))
+        while left:
+            span = next(blocks[kind]) if kind else torch.arange(left).expand(3, -1)
+            spans.append(span + start)
+            left -= span.shape[1]
+            start = int(spans[-1].max()) + 1
+    return torch.cat(spans, dim=1)
+
+
+def _block(grid: list[int], merge: int, pace: float) -> torch.Tensor:
+    """Positions within a picture or a video; in double precision, as the server works them out."""
+    times = (torch.arange(grid[0], dtype=torch.float64) * pace).long()
+    rows, columns = (torch.arange(side // merge) for side in grid[1:])
+    return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)
+
+
+def _given(seconds: Any, n: int) -> Sequence[Any]:
+    return [1.0] * n if seconds is None else list(seconds)
+
+
+def _rows(grids: torch.Tensor | None) -> list[list[int]]:
+    return [] if grids is None else grids.tolist()
