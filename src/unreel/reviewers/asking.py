@@ -37,6 +37,10 @@ def as_it_lies(location: str) -> Iterator[Path]:
     yield Path(location)
 
 
+def _unchanged(_clip: ClipId, _file: Path) -> Failure | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """One question put to one reviewer: what it was shown, and what came back."""
@@ -71,6 +75,49 @@ class Asked:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """How clips come before whoever looks at them: for questions and for lessons alike."""
+
+    reader: MediaReader
+    open_file: OpenFile = as_it_lies
+    """How a clip's location becomes a file."""
+    find_change: FindChange = _unchanged
+    """Looks at a file again after it was shown."""
+
+    def show(
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[Material]
+    ) -> tuple[Exhibit, ...] | Failure:
+        """The clips as one who wants this sees them, or why one cannot be shown."""
+        exhibits: list[Exhibit] = []
+        for clip in clips:
+            with self.open_file(clip.location) as file:
+                shown = show(clip, file, reader=self.reader, condition=condition, wants=wants)
+                # Who is shown nothing judges by what was surveyed.
+                changed = self.find_change(clip.id, file) if wants else None
+            if changed is not None:
+                return changed
+            if isinstance(shown, Failure):
+                return shown
+            exhibits.append(shown)
+        return tuple(exhibits)
+
+
+def lay_sheet(
+    question: Question, shown: tuple[Exhibit, ...], *, key: str, prompt: str = "", name: str = ""
+) -> Sheet:
+    """The sheet of `question` with what is shown; `prompt` and `name` as `Desk.ask` takes them."""
+    text = prompt or protocol(question.instrument.protocol).prompt(question.condition.prompt).text
+    return Sheet(
+        key=key,
+        instrument=question.instrument,
+        prompt=text,
+        exhibits=shown,
+        condition=question.condition,
+        name=name,
+    )
+
+
 class Desk:
     """Where questions are put, many at a time: one media reader and one set of decoders for all.
 
@@ -85,9 +132,9 @@ class Desk:
         reader: MediaReader,
         *,
         open_file: OpenFile = as_it_lies,
-        find_change: FindChange = lambda _clip, _file: None,
+        find_change: FindChange = _unchanged,
     ) -> None:
-        self._reader, self._open_file, self._find_change = reader, open_file, find_change
+        self._showing = Showing(reader=reader, open_file=open_file, find_change=find_change)
         # Decoding is work for processors, asking is waiting: only as many decode as can work.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
 
@@ -113,7 +160,9 @@ class Desk:
     ) -> tuple[Exhibit, ...] | Failure:
         """The clips as a reviewer that wants this sees them, or why one cannot be shown."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._decoders, self._show, clips, condition, wants)
+        return await loop.run_in_executor(
+            self._decoders, self._showing.show, clips, condition, wants
+        )
 
     async def put(
         self,
@@ -125,27 +174,21 @@ class Desk:
         name: str = "",
     ) -> Asked:
         """Put `question` about what is `shown`; where nothing could be, that is the outcome."""
-        reviewer, condition = asked.reviewer, question.condition
-        text = prompt or protocol(question.instrument.protocol).prompt(condition.prompt).text
-        exhibits: tuple[Exhibit, ...] = ()
+        reviewer = asked.reviewer
+        exhibits = () if isinstance(shown, Failure) else shown
+        sheet = lay_sheet(
+            question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
+        )
         outcome: Reply | Failure
         if isinstance(shown, Failure):
             outcome, space = shown, None
         else:
-            sheet = Sheet(
-                key=question.key(reviewer.name),
-                instrument=question.instrument,
-                prompt=text,
-                exhibits=shown,
-                condition=condition,
-                name=name,
-            )
-            exhibits, space = shown, reviewer.box_space(shown[0])
+            space = reviewer.box_space(shown[0])
             outcome = await reviewer.answer(sheet)
         return Asked(
             reviewer=reviewer.name,
             question=question,
-            prompt=text,
+            prompt=sheet.prompt,
             exhibits=exhibits,
             box_space=space,
             outcome=outcome,
@@ -155,22 +198,6 @@ class Desk:
     def close(self) -> None:
         """Let the decoders go; the reader belongs to whoever opened it."""
         self._decoders.shutdown(wait=True, cancel_futures=True)
-
-    def _show(
-        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[Material]
-    ) -> tuple[Exhibit, ...] | Failure:
-        exhibits: list[Exhibit] = []
-        for clip in clips:
-            with self._open_file(clip.location) as file:
-                shown = show(clip, file, reader=self._reader, condition=condition, wants=wants)
-                # Who is shown nothing judges by what was surveyed.
-                changed = self._find_change(clip.id, file) if wants else None
-            if changed is not None:
-                return changed
-            if isinstance(shown, Failure):
-                return shown
-            exhibits.append(shown)
-        return tuple(exhibits)
 
 
 def _cost(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:

@@ -1,16 +1,25 @@
 """What a training does: defaults, then a TOML file, then changes; unknown keys are refused."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, protocol
+from unreel.recipes.changing import apply_change
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, MaxTokens, Section, Seed, Text, Unit
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.local.taught import FamilyName, Form
+
+_SHIPPED: Final = files("unreel.train") / "recipes"
+_TOML: Final = ".toml"
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
@@ -49,14 +58,15 @@ class ExpectedSection(Section):
 class DataSection(Section):
     """`[[data]]`: a benchmark with truth, and what is asked of it."""
 
-    benchmark: Text
+    benchmark: Text | None = None
+    """A folder or a table; a shipped recipe leaves it to whoever has the data."""
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = "train"
     protocol: Text
-    condition: ConditionSection = ConditionSection()
+    condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
     weight: Positive = 1.0
-    """How often its examples are drawn, against those of the other data."""
+    """How often each of its examples comes in an epoch: twice for 2, in every other epoch for 0.5."""
     expected: Annotated[tuple[ExpectedSection, ...], Field(max_length=MOST_PARTS)] = ()
     """What `unreel train plan` counts with where the benchmark is not here."""
 
@@ -64,6 +74,39 @@ class DataSection(Section):
     @classmethod
     def _protocol_is_known(cls, name: str) -> str:
         return protocol(name).instrument.protocol
+
+    @field_validator("condition")
+    @classmethod
+    def _condition_can_be_taught(
+        cls, section: ConditionSection, info: ValidationInfo
+    ) -> ConditionSection:
+        if "protocol" not in info.data:
+            return section  # it is wrong itself, and said to be so
+        instrument = protocol(info.data["protocol"])
+        resolved = section.resolved(instrument)
+        if resolved.prompt not in instrument.wording.teaches:
+            kind = f"{instrument.instrument.protocol} prompt that can be taught"
+            raise UnknownNameError(kind, resolved.prompt, sorted(instrument.wording.teaches))
+        if resolved.audio == "on":
+            setting, problem = "condition.audio", "no family that can be trained here hears"
+            raise InvalidSettingError(setting, problem, "Leave it off")
+        if resolved.thinking != "default":
+            setting, problem = "condition.thinking", "a checkpoint answers as it was taught"
+            raise InvalidSettingError(setting, problem, "Leave it at its default")
+        return resolved
+
+    @property
+    def path(self) -> Path:
+        """Where its benchmark lies.
+
+        Raises:
+            InvalidSettingError: Nobody said where.
+        """
+        if self.benchmark is None:
+            setting, problem = "data.benchmark", "the recipe leaves it to whoever has the data"
+            remedy = "Name the folder or table: --data PATH, or --set data.benchmark=PATH"
+            raise InvalidSettingError(setting, problem, remedy)
+        return Path(self.benchmark)
 
     @property
     def instrument(self) -> Protocol[Any, Any]:
@@ -73,7 +116,36 @@ class DataSection(Section):
     @property
     def asked(self) -> Condition:
         """How its questions are put."""
-        return self.condition.resolved(self.instrument).as_condition()
+        return self.condition.as_condition()
+
+
+class UnseenSection(Section):
+    """`[[holdout.benchmarks]]`: what the checkpoint will be scored on."""
+
+    benchmark: Text | None = None
+    """Absent: the benchmarks of the data themselves, of which `split` is scored."""
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    split: Text | None = None
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "UnseenSection":
+        if self.benchmark is None and self.split is None:
+            setting, problem = "holdout.benchmarks", "names neither a benchmark nor a split"
+            raise InvalidSettingError(setting, problem, "Name what the checkpoint is scored on")
+        return self
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, Mapping) else value
+
+
+def _named(value: object) -> object:
+    """Each as a section: a text alone is a path."""
+    listed = _listed([value] if isinstance(value, str) else value)
+    if not isinstance(listed, list | tuple):
+        return listed
+    return [{"benchmark": each} if isinstance(each, str) else each for each in listed]
 
 
 class HoldoutSection(Section):
@@ -83,9 +155,13 @@ class HoldoutSection(Section):
     """Of the source videos, where no split is named."""
     split: Text | None = None
     """A split of the data's own benchmarks that is held out instead."""
-    benchmarks: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    benchmarks: Annotated[
+        tuple[UnseenSection, ...], Field(max_length=MOST_PARTS), BeforeValidator(_named)
+    ] = ()
     """What the checkpoint will be scored on: no clip of them, nor a near-duplicate, may be trained on."""
     near_duplicates: bool = True
+    """Whether clips that show the same stay on one side, however they were encoded: every clip is decoded
+    once for that."""
 
 
 class OptimiseSection(Section):
@@ -153,10 +229,6 @@ class DevicesSection(Section):
     nodes: Count = 1
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, Mapping) else value
-
-
 class TrainRecipe(Section):
     """Everything that decides what a training gives. It is stored with the checkpoint."""
 
@@ -183,3 +255,44 @@ class TrainRecipe(Section):
 def check_recipe(values: object) -> TrainRecipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
     return check_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
+
+
+def shipped_recipes() -> tuple[str, ...]:
+    """The names of the recipes that come with this package."""
+    found = (file.name for file in _SHIPPED.iterdir())
+    return tuple(sorted(name.removesuffix(_TOML) for name in found if name.endswith(_TOML)))
+
+
+def read_recipe(
+    named: str, *, data: Sequence[str] = (), changes: Sequence[str] = ()
+) -> TrainRecipe:
+    """The recipe of a file, or the shipped one of that name.
+
+    Args:
+        named: a path, or one of `shipped_recipes`.
+        data: the benchmarks of its `[[data]]`, in their order.
+        changes: each `section.key=VALUE` with a value in TOML's spelling.
+    """
+    values = _read(named)
+    sections = _listed(values.get("data", []))
+    if data and (not isinstance(sections, list) or len(data) > len(sections)):
+        setting, problem = (
+            "--data",
+            f"named {len(data)} times, more often than the recipe has [[data]]",
+        )
+        raise InvalidSettingError(setting, problem, "Name one path for each, in their order")
+    for section, path in zip(sections if isinstance(sections, list) else (), data, strict=False):
+        section["benchmark"] = path
+    for change in changes:
+        apply_change(change, values)
+    return check_recipe(values)
+
+
+def _read(named: str) -> dict[str, Any]:
+    path = Path(named)
+    if path.suffix == _TOML or path.exists():
+        return read_toml(path, "recipe")
+    if named not in shipped_recipes():
+        kind = "recipe"
+        raise UnknownNameError(kind, named, [*shipped_recipes(), "a path of a .toml file"])
+    return tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))

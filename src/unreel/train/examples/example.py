@@ -13,7 +13,7 @@ class Example:
     """One annotation row as a lesson. Nothing of it is decoded or tokenised before it is shown."""
 
     key: str
-    """Of the question and the row: decides order, splits and seeds."""
+    """Of the question and the row: decides order and seeds."""
     name: str
     """What its benchmark calls the clip or pair."""
     question: Question
@@ -23,6 +23,8 @@ class Example:
     source: str
     """The scene that the clips show or were made from; "" where nobody says."""
     creator: str = ""
+    data: int = 0
+    """Which `[[data]]` of the recipe it comes from, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

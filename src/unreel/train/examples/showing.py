@@ -1,0 +1,57 @@
+"""From an example to the lesson that a model is given: shown as a question is, answered in the model's own space."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import protocol
+from unreel.protocols.space import declare_space
+from unreel.reviewers.asking import Showing, lay_sheet
+from unreel.reviewers.contract import Exhibit, Material
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.taught import FamilyName
+from unreel.train.examples.example import Example, Lesson
+
+SEEN: Final = frozenset({Material.FRAMES})
+"""What a model of this machine is shown in both forms: our own frames, one by one or as one video."""
+
+
+class Sees(Protocol):
+    """Knows the space of a model's boxes; an encoder does, and a family's own rule."""
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """In the words of `declare_space`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRule:
+    """What a family declares of its boxes, for a machine that has no processor of the model."""
+
+    family: FamilyName
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """By the size that the family's models resize a picture to."""
+        return family(self.family).box_space(*exhibit.shown_size)
+
+
+def lay_out(example: Example, showing: Showing, sees: Sees) -> Lesson | Failure:
+    """The lesson of `example`, or why its clips cannot be shown.
+
+    The sheet is the one that an evaluation would put, but for its key, which names no reviewer.
+    """
+    question = example.question
+    shown = showing.show(example.clips, question.condition, SEEN)
+    if isinstance(shown, Failure):
+        return shown
+    instrument = protocol(question.instrument.protocol)
+    declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
+    width, height = example.clips[0].size
+    space = declare_space(declared, width=width, height=height) if declared else None
+    try:
+        target = instrument.wording.teach(example.truth, question.condition.prompt, space)
+    except InvalidValueError as error:
+        return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
+    sheet = lay_sheet(question, shown, key=example.key, name=example.name)
+    return Lesson(example=example, sheet=sheet, target=target, box_space=declared)
