@@ -45,3 +45,9 @@ PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
 )
 SENTENCE_PROMPTS: Final = frozenset({"fine-tuning", *_WITHOUT})
 """Variants answered in sentences; the others are answered in tags."""
+_NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
+
+
+def asks_time(variant: str) -> bool:
+    """Whether the prompt of that name asks when a trace begins."""
+    return variant not in _NO_TIME

@@ -9,10 +9,10 @@ from unreel.core.verdict import Unparsed
 from unreel.protocols.protocol import Reading
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.parser import parse
+from unreel.protocols.trace.prompts import asks_time
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.protocols.wording import on_one_line, require_read_back
 
-_NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
 _NO_EXPLANATION: Final = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
 _COARSEST: Final = 2
 """Units across: with fewer, every box in whole units is the whole frame."""
@@ -32,7 +32,7 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     reason = "" if prompt in _NO_EXPLANATION else on_one_line(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:
-        start_us = None if prompt in _NO_TIME else truth.start_us
+        start_us = truth.start_us if asks_time(prompt) else None
         when = "" if start_us is None else f" starting {_seconds(start_us)} seconds"
         sentences.append(f"The unnatural part is at {_whole_box(truth.box, space)}{when}.")
     if reason:

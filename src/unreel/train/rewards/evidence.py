@@ -1,0 +1,44 @@
+"""How near the evidence of a `trace` answer comes to the truth: 0 to 1, `None` where there is none to compare."""
+
+from unreel.core.box import Box
+from unreel.core.span import TimeSpan
+from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.trace.truth import TraceTruth
+
+
+def box_closeness(said: Box | Unparsed, truth: TraceTruth) -> float | None:
+    """IoU with the box where the trace begins."""
+    if isinstance(said, Unparsed) or truth.box is None:
+        return None
+    return truth.box.iou(said)
+
+
+def onset_closeness(said_us: int | Unparsed, truth: TraceTruth, *, within: float) -> float | None:
+    """1 at the true onset, falling evenly to 0 at `within` of the clip's length from it."""
+    if isinstance(said_us, Unparsed) or truth.start_us is None:
+        return None
+    return max(0.0, 1 - abs(said_us - truth.start_us) / (within * truth.duration_us))
+
+
+def span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float | None:
+    """IoU in time of the true span with what lies between the named onset and that span's end.
+
+    No answer names an end, so the true one is taken.
+    """
+    if isinstance(said_us, Unparsed) or truth.trace is None:
+        return None
+    span = truth.trace.span
+    if said_us >= span.end_us:
+        return 0.0
+    said = TimeSpan(said_us, span.end_us)
+    return said.overlap_us(span) / max(said.length_us, span.length_us)
+
+
+def is_malformed(verdict: TraceVerdict) -> bool:
+    """Whether a place or a time was tried in a form that cannot be read; what is absent is not malformed."""
+    return any(is_unreadable(part) for part in (verdict.box, verdict.start_us))
+
+
+def is_unreadable(part: object) -> bool:
+    """Whether that part of a verdict was given in a form that cannot be read."""
+    return isinstance(part, Unparsed) and part.reason is not UnparsedReason.MISSING

@@ -1,0 +1,81 @@
+"""All that an answer is marked by, as one value that travels as JSON."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.benchmarks.truth import read_truths, write_truths
+from unreel.core.document import parse_json
+from unreel.protocols.protocol import Reading, protocol
+from unreel.protocols.space import BoxSpace
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Count, Section, Text
+from unreel.train.rewards.reward import NOTHING, Reward, pay
+from unreel.train.rewards.terms import Terms
+
+LONGEST: Final = 20_000
+"""Characters. A longer answer earns nothing: nobody asked for it, and reading it would hold up the training."""
+
+
+class _Space(Section):
+    name: Text
+    width: Count
+    height: Count
+
+
+class _Written(Section):
+    protocol: Text
+    prompt: Text
+    space: _Space | None
+    truths: str
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerKey:
+    """What answers to one question are marked by: whoever holds it needs nothing else."""
+
+    protocol: str
+    prompt: str
+    """Name of the variant that was asked."""
+    space: BoxSpace | None
+    """Of the boxes, for an instrument that asks for one."""
+    truths: tuple[Any, ...]
+    terms: Terms
+
+    def mark(self, text: str) -> Reward:
+        """What `text` earns, read by the instrument's own strict parser; no text raises."""
+        if len(text) > LONGEST:
+            return NOTHING
+        reading = Reading(mode="strict", prompt=self.prompt, space=self.space)
+        verdict = protocol(self.protocol).parse(text, reading)
+        return pay(verdict, self.truths, self.terms, prompt=self.prompt)
+
+    def write(self) -> str:
+        """As JSON."""
+        space = self.space
+        return _Written(
+            protocol=self.protocol,
+            prompt=self.prompt,
+            space=_Space(name=space.name, width=space.width, height=space.height)
+            if space
+            else None,
+            truths=write_truths(self.protocol, self.truths),
+            terms=self.terms,
+        ).model_dump_json()
+
+
+def read_key(text: str) -> AnswerKey:
+    """What `AnswerKey.write` wrote.
+
+    Raises:
+        InvalidSettingError: It is something else.
+    """
+    written = check_sections(_Written, parse_json(text.encode()))
+    space = written.space
+    return AnswerKey(
+        protocol=written.protocol,
+        prompt=written.prompt,
+        space=BoxSpace(space.name, space.width, space.height) if space else None,
+        truths=read_truths(written.protocol, written.truths),
+        terms=written.terms,
+    )

@@ -1,0 +1,50 @@
+"""What each part of an answer is worth, settled for the truths that a model learns from."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from unreel.protocols.trace.truth import TraceTruth
+from unreel.recipes.section import Section
+from unreel.train.recipe import RewardSection, Share
+from unreel.train.rewards.constants import HIGHEST_BAR, Bars, constant_bars
+
+Bar = Annotated[float, Field(ge=0, le=HIGHEST_BAR, allow_inf_nan=False)]
+
+_SHARED: Final = ("label", "box", "onset", "span", "format", "false_alarm", "onset_within")
+
+
+class Terms(Section):
+    """All that decides what an answer earns besides the truth; it travels with every truth as JSON."""
+
+    label: Share
+    box: Share
+    onset: Share
+    span: Share
+    format: Share
+    false_alarm: Annotated[float, Field(ge=1, le=100)]
+    onset_within: Annotated[float, Field(gt=0, le=1)]
+    box_bar: Bar
+    """IoU that costs and earns nothing: what lies above it is paid, what lies below it costs."""
+    onset_bar: Bar
+    span_bar: Bar
+
+
+def settle(section: RewardSection, questions: Sequence[Sequence[Any]]) -> Terms:
+    """The terms of `[reward]` for these questions, each with its truths.
+
+    Where the section names no bar, evidence is paid from what the best constant answer reaches on them, so
+    that no answer is worth giving that could be given without looking.
+    """
+    if section.bar is not None:
+        bars = Bars(box=section.bar, onset=section.bar, span=section.bar)
+    else:
+        traced = [[t for t in truths if isinstance(t, TraceTruth)] for truths in questions]
+        bars = constant_bars(traced, onset_within=section.onset_within)
+    return Terms(
+        **{name: getattr(section, name) for name in _SHARED},
+        box_bar=bars.box,
+        onset_bar=bars.onset,
+        span_bar=bars.span,
+    )
