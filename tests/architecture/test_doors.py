@@ -47,6 +47,7 @@ ELSEWHERE = {
     ("engine/start_log.py", "rename"),
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),
+    ("train/checkpoints.py", "rename"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),
     # the device that keeps nothing

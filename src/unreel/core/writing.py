@@ -98,7 +98,34 @@ class Folder:
         with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
             os.unlink(place[1], dir_fd=place[0])
 
-    def read(self, name: str) -> IO[bytes]:
+    def remove_folder(self, name: str) -> None:
+        """Take the folder away with all that it holds, if it is there; links in it are not followed.
+
+        It loses its name first, so that a kill leaves no half of it under that name.
+        """
+        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as (at, last):
+            gone = f"{PART}{secrets.token_hex(8)}"
+            os.rename(last, gone, src_dir_fd=at, dst_dir_fd=at)
+            shutil.rmtree(gone, dir_fd=at)
+
+    def settle(self, name: str) -> None:
+        """Return once all that the folder `name` holds is on the disk, with its names.
+
+        Call it again after the folder was renamed: a name is on the disk with the folder above it.
+        """
+        self.require_plain(name, whole=True)
+        files = self.files(name)
+        for each in files:
+            with self.read(f"{name}/{each}") as file:
+                os.fsync(file.fileno())
+        inner = {f"{name}/{each.rpartition('/')[0]}" for each in files if "/" in each}
+        for folder in (*sorted(inner), name):
+            with self._parent(_within(folder), make=False) as (at, _):
+                os.fsync(at)
+        with self._parent(name, make=False) as (above, _):
+            os.fsync(above)
+
+    def read(self, name: str) -> io.BufferedReader:
         """The file `name`, open for reading, if it is a regular one.
 
         Raises:
@@ -136,7 +163,7 @@ class Folder:
             return os.open(last, flags | _NEW, 0o600, dir_fd=parent)
 
     def rename(self, name: str, to: str) -> None:
-        """Give the file `name` the name `to` in the same folder."""
+        """Give the file or folder `name` the name `to` in the same folder."""
         with self._parent(name, make=False) as (parent, last):
             os.rename(last, relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
 
@@ -237,7 +264,7 @@ class Folder:
         raise UnsafeTargetError(str(self.root / name), problem)
 
 
-def open_regular(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> io.BufferedReader:
     """The file at `path`, which the user named, for reading; links are followed, pipes not awaited."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

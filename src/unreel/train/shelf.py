@@ -1,0 +1,64 @@
+"""What was shown once, kept in memory for the next epoch: JPEGs are small, decoding is not."""
+
+import contextlib
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.managers import BaseManager
+from typing import Any
+
+
+class Shelf:
+    """Values by key, as many as fit into `most_bytes`; what nobody asked for longest goes first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._n_bytes = most_bytes, 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes kept under `key`."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data`, if it fits at all."""
+        if len(data) > self._most_bytes:
+            return
+        self._n_bytes += len(data) - len(self._kept.pop(key, b""))
+        self._kept[key] = data
+        while self._n_bytes > self._most_bytes:
+            _, gone = self._kept.popitem(last=False)
+            self._n_bytes -= len(gone)
+
+
+def recall(shelf: Any, key: str) -> Any:
+    """The value kept under `key`; `None` where none is.
+
+    What is unpickled here was pickled by this training, in memory: no file is behind it.
+    """
+    data = shelf.get(key)
+    return None if data is None else pickle.loads(data)  # noqa: S301
+
+
+def keep(shelf: Any, key: str, value: object) -> None:
+    """Keep `value` for the next time."""
+    shelf.put(key, pickle.dumps(value))
+
+
+class _Keeper(BaseManager):
+    """A process that keeps one shelf for all who decode."""
+
+
+_Keeper.register("Shelf", Shelf)
+
+
+@contextlib.contextmanager
+def open_shelf(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """A shelf for this process, or one in a process of its own that decoding processes share."""
+    if not shared:
+        yield Shelf(most_bytes)
+        return
+    with _Keeper(ctx=get_context("forkserver")) as keeper:
+        yield keeper.Shelf(most_bytes)  # type: ignore[attr-defined]  # registered by name

@@ -1,0 +1,102 @@
+"""A model card says what a user must know, and nothing that a stranger slips in."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.writing import Folder
+from unreel.train.card import LIMITS, Card, as_markdown, base_licence, read_card, write_card
+from unreel.train.recipe import check_recipe
+
+RECIPE = check_recipe(
+    {
+        "name": "tiny",
+        "model": {"name": "base", "family": "qwen2.5-vl"},
+        "data": {"benchmark": "clips", "protocol": "trace"},
+    }
+)
+ACCURACY = {"name": "accuracy", "value": {"value": 81.5, "low": 70.0, "high": 90.0, "n": 64}}
+AUC = {"name": "auc", "value": {"why": "no confidence was asked for"}}
+CARD = Card(
+    name="tiny",
+    step=100,
+    recipe=RECIPE.model_dump(mode="json"),
+    data={
+        "train": "d" * 64,
+        "n_train": 1000,
+        "held_out": "e" * 64,
+        "n_held_out": 64,
+        "left_out": {"no-video": 3},
+    },
+    base={"name": "Qwen2.5-VL-7B", "digest": "f" * 64, "licence": "apache-2.0"},
+    licences={"CC0-1.0": 900, "": 100},
+    look={
+        "step": 100,
+        "loss": 0.25,
+        "cards": [
+            {
+                "instrument": {"protocol": "trace", "version": 1},
+                "n_answered": 64,
+                "n_questions": 64,
+                "metrics": [ACCURACY, AUC],
+            }
+        ],
+    },
+    unshown={"key": ["clip", "undecodable", "damaged"]},
+    versions={"unreel": "1.0"},
+)
+
+
+def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None:
+    page = as_markdown(CARD)
+    for said in (
+        "d" * 64,
+        "e" * 64,
+        "apache-2.0",
+        "CC0-1.0 (900)",
+        "not stated (100)",
+        "| accuracy | 81.500 | 70.000 to 90.000 | 64 |",
+        "not measured: no confidence was asked for",
+        "no-video: 3 left out",
+        "1 examples could not be shown",
+        *LIMITS,
+    ):
+        assert said in page
+
+
+def test_a_card_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    write_card(CARD, Folder(tmp_path))
+    assert as_markdown(read_card(tmp_path)) == as_markdown(CARD)
+
+
+def test_a_strangers_licence_brings_no_markup() -> None:
+    page = as_markdown(replace(CARD, licences={"<script>|`\n# pwned": 1}))
+    assert "<script>" not in page
+    assert "\n# pwned" not in page
+
+
+def test_nothing_held_out_is_said_to_be_not_measured() -> None:
+    assert "Not measured: nothing was held out" in as_markdown(replace(CARD, look=None))
+
+
+def test_a_folder_without_a_card_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="OUT/model"):
+        read_card(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        ("---\nlicense: apache-2.0\ntags: [a]\n---\n# Model", "apache-2.0"),
+        ("---\nlicense: 'mit'\n---\n", "mit"),
+        ("# Model\nlicense: mit\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_licence_of_the_base_is_what_its_page_declares(
+    text: str, licence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text(text)
+    assert base_licence(tmp_path) == licence
