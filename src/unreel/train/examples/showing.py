@@ -41,10 +41,13 @@ def lay_out(example: Example, showing: Showing, sees: Sees) -> Lesson | Failure:
 
     The sheet is the one that an evaluation would put, but for its key, which names no reviewer.
     """
+    shown = showing.show(example.clips, example.question.condition, SEEN)
+    return shown if isinstance(shown, Failure) else teach_about(example, shown, sees)
+
+
+def teach_about(example: Example, shown: tuple[Exhibit, ...], sees: Sees) -> Lesson | Failure:
+    """The lesson of `example` about what is `shown`, or why it cannot be taught."""
     question = example.question
-    shown = showing.show(example.clips, question.condition, SEEN)
-    if isinstance(shown, Failure):
-        return shown
     instrument = protocol(question.instrument.protocol)
     declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
     width, height = example.clips[0].size

@@ -1,0 +1,90 @@
+"""What a trainer of other people is to an export, and the table of those that are known."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.registry import Lazy, Registry
+from unreel.reviewers.local.taught import FamilyName
+from unreel.train.formats.conversation import Conversation
+from unreel.train.formats.order import Order, Shape
+
+TRAIN: Final = "train"
+HELD_OUT: Final = "held_out"
+
+
+class Format(Protocol):
+    """Writes rows and settings as one trainer reads them."""
+
+    @property
+    def name(self) -> str:
+        """What people type."""
+        ...
+
+    @property
+    def known_from(self) -> str:
+        """The version or commit that was read for it."""
+        ...
+
+    @property
+    def families(self) -> Mapping[FamilyName, str]:
+        """The models that it trains, each by that trainer's own name."""
+        ...
+
+    @property
+    def shapes(self) -> Sequence[Shape]:
+        """How it takes clips."""
+        ...
+
+    def seen(self, order: Order, width: int, height: int) -> tuple[int, int]:
+        """The size in which the model sees a frame that comes to the trainer at that size."""
+        ...
+
+    def sampling(self, order: Order) -> str:
+        """The frames that it really takes: one of our plans where one is the same, else in words."""
+        ...
+
+    def differences(self, order: Order) -> Sequence[str]:
+        """What cannot be made equal to a training here, with what to do about it."""
+        ...
+
+    def row(self, conversation: Conversation) -> Mapping[str, Any]:
+        """One row."""
+        ...
+
+    def files(
+        self, order: Order, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+    ) -> Mapping[str, str]:
+        """All files by name: the rows of each part, and the settings for texts of up to `longest` tokens."""
+        ...
+
+    def command(self, order: Order) -> str:
+        """What to type in the folder."""
+        ...
+
+
+FORMATS: Final[Registry[Format]] = Registry(
+    "trainer",
+    {
+        "llamafactory": Lazy("unreel.train.formats.llamafactory:FORMAT"),
+        "ms-swift": Lazy("unreel.train.formats.swift:FORMAT"),
+        "qwen-vl-finetune": Lazy("unreel.train.formats.qwen_finetune:FORMAT"),
+        "videollama3": Lazy("unreel.train.formats.videollama3:FORMAT"),
+    },
+)
+
+
+def require_takes(form: Format, order: Order) -> None:
+    """Refuse what the trainer cannot take.
+
+    Raises:
+        InvalidSettingError: It trains no such model, or takes clips in other shapes.
+    """
+    family = order.recipe.model.family
+    if family not in form.families:
+        setting, problem = "model.family", f"{form.name} trains no {family}"
+        raise InvalidSettingError(setting, problem, f"It trains: {', '.join(form.families)}")
+    if order.shape not in form.shapes:
+        setting, problem = "--as-frames", f"{form.name} takes no video as a list of frames"
+        remedy = 'Leave it out, or set input="frames": pictures, each behind its instant'
+        raise InvalidSettingError(setting, problem, remedy)

@@ -1,0 +1,87 @@
+"""An example as other trainers read one: a text with marks where media go, the media, and the answer."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.parts import Enclosed, Filmed, Part, Pictured, Said
+from unreel.train.examples.example import Lesson
+
+IMAGE: Final = "<image>"
+VIDEO: Final = "<video>"
+_PLACE: Final = re.compile(r"<(?:image|video|audio)> ?")
+_OWN: Final = re.compile(r"<(?:image|video|audio)>|<\|")
+"""What these trainers replace by media, and how the marks of their models' turns begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One row for a trainer."""
+
+    lesson: Lesson
+    asked: str
+    """The question with `<image>` or `<video>` where each of the media goes."""
+    images: tuple[str, ...] = ()
+    """Paths below the folder."""
+    videos: tuple[str | tuple[str, ...], ...] = ()
+    """A path each, or the paths of its frames."""
+    instants: tuple[Fraction, ...] = field(default=(), repr=False)
+    """Of the frames that were taken here."""
+
+    @property
+    def answer(self) -> str:
+        """What is learned."""
+        return self.lesson.target
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Where the media of one part lie, as the conversation names them."""
+
+    paths: tuple[str, ...]
+
+
+def converse(
+    lesson: Lesson, parts: Sequence[Part], places: Sequence[Put]
+) -> Conversation | Failure:
+    """The row of `lesson`, whose media lie at `places` in the order of `parts`.
+
+    The mark that a prompt itself has for its clip gives way to the clip's own: these trainers would look
+    for a second clip there.
+    """
+    if found := _OWN.search(lesson.target):
+        why = f"not taught: its answer holds {found[0]!r}, a mark of the trainer's own"
+        return Failure(FailureReason.REQUEST_REJECTED, why)
+    asked: list[str] = []
+    images: list[str] = []
+    videos: list[str | tuple[str, ...]] = []
+    instants: list[Fraction] = []
+    left = iter(places)
+    for part in parts:
+        match part:
+            case Said(text):
+                asked.append(_PLACE.sub("", text))
+            case Pictured(frame):
+                asked.append(IMAGE)
+                images += next(left).paths
+                instants.append(frame.at_s)
+            case Filmed(frames):
+                asked.append(VIDEO)
+                videos.append(next(left).paths)
+                instants += [frame.at_s for frame in frames]
+            case Enclosed():
+                asked.append(VIDEO)
+                videos += next(left).paths
+            case _:
+                why = "not taught: these trainers are given no sound"
+                return Failure(FailureReason.REQUEST_REJECTED, why)
+    return Conversation(
+        lesson=lesson,
+        asked="".join(asked),
+        images=tuple(images),
+        videos=tuple(videos),
+        instants=tuple(instants),
+    )
