@@ -20,12 +20,17 @@ def main() -> int:
     """Ask one source after the other until each package is told about, and judge."""
     answers: dict[str, dict] = {}
     for source in SOURCES:
-        for package in ask(source):
-            if "vulns" in package or package["name"] not in answers:
-                answers[package["name"]] = package
+        answers = gather([*answers.values(), *ask(source)])
         if answers and all("vulns" in package for package in answers.values()):
             break
     return judge(answers, ACCEPTED, today=dt.datetime.now(dt.UTC).date())
+
+
+def gather(packages: list[dict]) -> dict[str, dict]:
+    """What was told of each version, since two files may pin two; by its name what nobody told of."""
+    told = {f"{one['name']} {one['version']}": one for one in packages if "vulns" in one}
+    names = {one["name"] for one in told.values()}
+    return told | {one["name"]: one for one in packages if one["name"] not in names}
 
 
 def judge(answers: dict[str, dict], accepted: dict[str, dict], *, today: dt.date) -> int:
@@ -38,8 +43,8 @@ def judge(answers: dict[str, dict], accepted: dict[str, dict], *, today: dt.date
     if silent:
         print(f"ADVISORIES NOT CHECKED for {len(silent)} packages: {', '.join(silent)}")
     bad = [
-        f"{name} {package['version']}: {one['id']}, mended in {', '.join(one['fix_versions']) or 'no release'}"
-        for name, package in sorted(told.items())
+        f"{package['name']} {package['version']}: {one['id']}, mended in {', '.join(one['fix_versions']) or 'no release'}"
+        for _, package in sorted(told.items())
         for one in package["vulns"]
         if not any(
             id_ in accepted and accepted[id_]["until"] >= today

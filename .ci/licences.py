@@ -23,13 +23,11 @@ def main() -> int:
     }
     for name, package in sorted(packages.items()):
         declared = declare(package)
-        exception = LISTED["exceptions"].get(name)
-        if exception is not None:
-            if exception["licence"] != declared:
-                refused.append(f"{name}: {declared!r}, listed as {exception['licence']!r}")
+        if not is_allowed(declared):
+            exception = LISTED["exceptions"].get(name, {})
+            if exception.get("licence") != declared:
+                refused.append(f"{name}: {declared!r}")
             declared = f"{declared} (listed)"
-        elif not is_allowed(declared):
-            refused.append(f"{name}: {declared!r}")
         counts[declared] = counts.get(declared, 0) + 1
     told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items(), key=lambda c: -c[1]))
     print(f"licences of {len(packages)} packages: {told}")

@@ -7,6 +7,7 @@ Needs pip 25.1 and packaging. The index is the one that pip is set to use; it is
 """
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
@@ -30,9 +31,13 @@ HEADS = {
     "base": "The base install.",
     "test": "What the light tests need without any extra, on top of base.txt.",
     "dev": "Development tools and every extra that tests use, on top of test.txt.",
+    "train": "Training, and a server for its tests, in an environment of its own: with --no-deps, since"
+    " two packages are left out. torch is the one file of its CPU build, which no index has.",
     "tools": "What builds and checks the packages, in an environment of its own.",
 }
 UNTESTED_EXTRAS = {"local", "sts", "train", "transnet"}  # they bring torch
+APART = {"fastapi", "numpy"}  # in train.txt: what serves the tests' models caps them
+LEFT_OUT = {"torchaudio", "torchcodec"}  # it names them too; they need CUDA, and unreel decodes
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
 Pins = dict[str, Version]
@@ -51,10 +56,13 @@ def main() -> None:
     base = resolve(["."], kept.get("base", {}))
     test = resolve([".", "--group", "test"], kept.get("test", {}) | base)
     dev = resolve([f".[{wanted}]", "--group", "dev"], kept.get("dev", {}) | test)
+    shared = {name: dev[name] for name in dev.keys() - APART}
+    train = resolve([".[train]", "--group", "train"], kept.get("train", {}) | shared)
     tools = resolve(["--group", "tools"], kept.get("tools", {}) | dev)
     write("base", base)
     write("test", {name: test[name] for name in test.keys() - base.keys()})
     write("dev", {name: dev[name] for name in dev.keys() - test.keys()})
+    write("train", {name: train[name] for name in train.keys() - LEFT_OUT})
     write("tools", tools)
 
 
@@ -84,7 +92,7 @@ def write(name: str, pins: Pins) -> None:
         hashes = dict(
             zip(
                 pins,
-                pool.map(lambda one: sorted(list_hashes(index, one, pins[one])), pins),
+                pool.map(lambda one: sorted(find_hashes(index, one, pins[one])), pins),
                 strict=True,
             )
         )
@@ -93,7 +101,7 @@ def write(name: str, pins: Pins) -> None:
         if not hashes[one]:
             sys.exit(f"the index has no hash for {one} {pins[one]}")
         given = " \\\n".join(f"    --hash=sha256:{digest}" for digest in hashes[one])
-        lines.append(f"{one}=={pins[one]} \\\n{given}")
+        lines.append(f"{one}=={pins[one].public} \\\n{given}")
     (FOLDER / f"{name}.txt").write_text("\n".join(lines) + "\n")
     print(f"{name}.txt: {len(pins)} packages, {sum(map(len, hashes.values()))} files")
 
@@ -103,6 +111,16 @@ def find_index() -> str:
     command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
     return (told or PyPI.simple_url).rstrip("/")
+
+
+def find_hashes(index: str, name: str, version: Version) -> Iterable[str]:
+    """SHA-256 of each file of one version; of a local build, which no index has, that of the one file."""
+    if version.local is None:
+        return list_hashes(index, name, version)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder]
+        subprocess.run([*command, f"{name}=={version}"], check=True, stdout=sys.stderr)
+        return [hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(folder).iterdir()]
 
 
 def list_hashes(index: str, name: str, version: Version) -> Iterator[str]:

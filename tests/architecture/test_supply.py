@@ -35,12 +35,26 @@ def test_every_pin_is_exact_and_hashed_and_no_index_is_named(path: Path) -> None
     assert "index-url" not in text
 
 
+def versions_in(*names: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in names:
+        text = (ROOT / "constraints" / f"{name}.txt").read_text(encoding="utf-8")
+        for package, version in re.findall(r"(?m)^([a-z0-9.-]+)==(\S+)", text):
+            found.setdefault(package, set()).add(version)
+    return found
+
+
 def test_the_pin_files_agree() -> None:
-    pins = [re.findall(r"(?m)^([a-z0-9.-]+)==(\S+)", path.read_text()) for path in FILES]
-    versions: dict[str, set[str]] = {}
-    for name, version in (pin for file in pins for pin in file):
-        versions.setdefault(name, set()).add(version)
-    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+    together = versions_in("base", "test", "dev", "tools")
+    assert {name: found for name, found in together.items() if len(found) > 1} == {}
+
+
+def test_training_is_tested_with_the_same_packages_but_those_that_are_named() -> None:
+    pin = (ROOT / ".ci" / "pin.py").read_text(encoding="utf-8")  # its imports need pip
+    apart = re.search(r"(?m)^APART = \{(.*?)\}", pin)
+    assert apart is not None
+    found = versions_in("base", "test", "dev", "train")
+    assert {name for name in found if len(found[name]) > 1} == set(re.findall(r'"(\S+)"', apart[1]))
 
 
 def test_an_environment_is_compared_pin_by_pin() -> None:
@@ -72,6 +86,21 @@ def test_a_python_without_the_pins_says_what_it_lacks(tmp_path: Path) -> None:
 )
 def test_a_licence_is_allowed_when_each_part_offers_one_that_is(expression, allowed) -> None:
     assert script("licences").is_allowed(expression) is allowed
+
+
+def test_each_pinned_version_of_a_package_is_judged_and_silence_is_kept_only_where_nobody_told() -> (
+    None
+):
+    sound, flawed = (
+        {"name": "a", "version": version, "vulns": vulns}
+        for version, vulns in (("1.0", []), ("2.0", [{"id": "PYSEC-1"}]))
+    )
+    silent = [{"name": name, "skip_reason": "not found"} for name in "ab"]
+    assert script("advisories").gather([*silent, sound, flawed]) == {
+        "a 1.0": sound,
+        "a 2.0": flawed,
+        "b": silent[1],
+    }
 
 
 def vulnerable() -> dict[str, dict]:
