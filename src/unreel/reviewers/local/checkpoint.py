@@ -1,0 +1,207 @@
+"""A model in a folder of this machine: which family it is of, how it is asked, and who it is. No weights are loaded."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
+
+CONFIG: Final = "config.json"
+ADAPTER: Final = "adapter_config.json"
+_WEIGHTS: Final = "*.safetensors"
+_CODED: Final = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+"""Weights in a form that can hold code; beside safetensors they are passed over."""
+_SHOWN_BY: Final = (
+    "chat_template.jinja",
+    "chat_template.json",
+    CONFIG,
+    "preprocessor_config.json",
+    "processor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "video_preprocessor_config.json",
+)
+"""What decides beside the weights how a question looks to the model."""
+_TYPES: Final[dict[str, FamilyName]] = {
+    "qwen2_5_vl": "qwen2.5-vl",
+    "qwen3_vl": "qwen3-vl",
+    "video_llama_3": "videollama3",
+}
+_INNER: Final = frozenset({"checkpoints", "model"})
+"""Folders of a training that say nothing of whose they are."""
+_SHORT: Final = 12
+MAX_TOKENS: Final = 2048
+"""Of an answer, where nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A model that can be asked."""
+
+    folder: Path
+    taught: Taught
+    is_ours: bool
+    """Whether it declares how it was taught. Another model is asked like one behind a server."""
+
+    @property
+    def name(self) -> str:
+        """Its title with a digest of its weights and of what decides how it sees a question."""
+        return f"local/{_title(self.folder)}@{self.digest[:_SHORT]}"
+
+    def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
+        """Its name as a reviewer: what differs from the usual manner is part of it."""
+        changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
+        label = ",".join(f"{name}={now}" for name, (now, usual) in changed.items() if now != usual)
+        return f"{self.name}?{label}" if label else self.name
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides its answers, the same wherever it lies."""
+        base = self.base
+        return _digest(self.folder, self.taught, "" if base is None else digest_weights(base))
+
+    @property
+    def base(self) -> Path | None:
+        """The model that an adapter belongs on; `None` for a whole model."""
+        if self.taught.base is None:
+            return None
+        beside = self.folder / self.taught.base
+        return beside if beside.is_dir() else locate_model(self.taught.base)
+
+
+def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> Checkpoint:
+    """The checkpoint in `folder`, asked in that `form`; as it was taught where none is named.
+
+    Raises:
+        UnreadableSourceError: There is no model that is safe to load.
+        InvalidSettingError: It was taught in the other form, or belongs on other weights.
+    """
+    place = locate_model(folder)
+    require_weights(place)
+    taught = read_taught(place)
+    if taught is None:
+        taught = _untaught(place, form or "frames")
+        return Checkpoint(folder=place, taught=taught, is_ours=False)
+    if form is not None and form != taught.input:
+        problem = f"{place.name} was taught on {taught.input} and would be asked on {form}"
+        setting = "show"
+        raise InvalidSettingError(setting, problem, f"Leave it out, or write {taught.input}")
+    found = Checkpoint(folder=place, taught=taught, is_ours=True)
+    base = found.base
+    if base is not None:
+        require_weights(base)
+        _require_base(found, base)
+    return found
+
+
+def locate_model(name: str | Path, revision: str | None = None) -> Path:
+    """The folder of a model: itself, or where a model of that name lies once it was fetched.
+
+    Raises:
+        UnreadableSourceError: Neither is here.
+    """
+    place = Path(name).expanduser()
+    if place.is_dir():
+        return place
+    remedy = "Name a folder with a model's weights, tokenizer and processor"
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    except ModuleNotFoundError:
+        raise UnreadableSourceError(str(name), "no such folder", remedy) from None
+    try:
+        return Path(snapshot_download(str(name), revision=revision, local_files_only=True))
+    except LocalEntryNotFoundError as error:
+        remedy = f"{remedy}, or fetch it: hf download {name}"
+        raise UnreadableSourceError(str(name), "no such folder", remedy) from error
+    except HFValidationError as error:
+        raise UnreadableSourceError(str(name), "no such folder", remedy) from error
+
+
+@cache
+def _file_digest(file: Path, _size: int, _changed_ns: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def digest_weights(folder: Path) -> str:
+    """A digest of the weights in `folder`, whatever their files are called."""
+    return digest("weights", *sorted(_digest_file(file) for file in folder.glob(_WEIGHTS)))
+
+
+def _digest_file(file: Path) -> str:
+    stat = file.stat()
+    return _file_digest(file.resolve(), stat.st_size, stat.st_mtime_ns)
+
+
+def _digest(folder: Path, taught: Taught, base: str) -> str:
+    shown_by = [
+        part
+        for name in _SHOWN_BY
+        if (folder / name).is_file()
+        for part in (name, _digest_file(folder / name))
+    ]
+    told = taught.model_dump_json(exclude={"base", "base_digest"})
+    adapter = _adapter_words(folder) if base else ""
+    return digest("checkpoint", told, digest_weights(folder), base, adapter, *shown_by)
+
+
+def _adapter_words(folder: Path) -> str:
+    told = read_config(folder, ADAPTER)
+    return json.dumps({k: v for k, v in told.items() if k != "base_model_name_or_path"})
+
+
+def read_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
+    """The settings of a model or adapter, as they are written."""
+    told = parse_json(read_bytes(folder / name, most=RECIPE_BYTES))
+    return told if isinstance(told, dict) else {}
+
+
+def require_weights(folder: Path) -> None:
+    """Refuse a folder without weights that can be loaded without running code."""
+    if any(folder.glob(_WEIGHTS)):
+        return
+    problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
+    if any(found for pattern in _CODED for found in folder.glob(pattern)):
+        problem = "its weights are in a form that can hold code"
+        remedy = "Convert them to safetensors where you trust them"
+    raise UnreadableSourceError(str(folder), problem, remedy)
+
+
+def _require_base(found: Checkpoint, base: Path) -> None:
+    told = found.taught.base_digest
+    if told is not None and told != digest_weights(base):
+        problem = f"{found.folder.name} is an adapter of other weights than those in {base}"
+        setting, remedy = "model", "Name the model that it was trained on as `base` in unreel.json"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _untaught(folder: Path, form: Form) -> Taught:
+    kind = read_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
+    name = _TYPES.get(str(kind))
+    if name is None:
+        problem = f"a model of type {kind!r}" if kind else f"no {CONFIG}"
+        remedy = f"Name a model of one of these types: {', '.join(_TYPES)}"
+        raise UnreadableSourceError(str(folder), problem, remedy)
+    return Taught(family=name, input=form, box_space=family(name).boxes)
+
+
+def _title(folder: Path) -> str:
+    """What people call it: its folder, with the training's where it has no name of its own."""
+    return "-".join(reversed(list(_words(folder.resolve())))) or "model"
+
+
+def _words(folder: Path) -> Iterator[str]:
+    for place in (folder, *folder.parents):
+        if place.name not in _INNER:
+            yield place.name
+            if not place.name.startswith("step-"):
+                return

@@ -1,0 +1,235 @@
+"""A model of this machine as a reviewer: sheets that wait are answered together."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import torch
+
+from unreel.core.answer import Reply, Usage
+from unreel.core.errors import UnreelError
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import asks_to_think
+from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.endpoint.families import family, switch_thinking
+from unreel.reviewers.local.checkpoint import MAX_TOKENS, Checkpoint
+from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.parts import cannot
+
+Outcome = Reply | Failure
+LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    sheet: Sheet
+    answered: "asyncio.Future[Outcome]"
+    loop: asyncio.AbstractEventLoop
+    since_s: float = field(default_factory=time.monotonic)
+
+    def settle(self, outcome: Outcome) -> None:
+        def hand_over() -> None:
+            if not self.answered.done():
+                self.answered.set_result(outcome)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(hand_over)
+
+
+class LocalReviewer:
+    """Asks one model that runs here, greedily. One thread loads it and answers all sheets.
+
+    Args:
+        checkpoint: the model, and how it is asked.
+        max_tokens: of an answer.
+        most: sheets that are answered together; fewer where the device has no room for them.
+        box_space: of its answers, where that is not what the checkpoint declares.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        max_tokens: int = MAX_TOKENS,
+        most: int = 16,
+        box_space: str | None = None,
+    ) -> None:
+        self._checkpoint, self._max_tokens, self._most = checkpoint, max_tokens, most
+        self._box_space = box_space
+        self._name = checkpoint.asked_name(max_tokens=max_tokens, box_space=box_space)
+        self._encoder = Encoder.open(checkpoint.folder, checkpoint.taught)
+        self._waiting: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalReviewer({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wants(self) -> frozenset[Material]:
+        return frozenset({Material.FRAMES})
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        return self._box_space or self._encoder.box_space(exhibit)
+
+    async def answer(self, sheet: Sheet) -> Outcome:
+        if why := self._cannot_switch(sheet):
+            return cannot(why)
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
+            self._worker.start()
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(sheet, loop.create_future(), loop)
+        self._waiting.put(waiting)
+        return await waiting.answered
+
+    async def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._waiting.put(None)
+            await asyncio.to_thread(worker.join)
+
+    def _cannot_switch(self, sheet: Sheet) -> str:
+        """Why it cannot be told to think or not to, as the condition asks; "" where it can."""
+        thinking, own = sheet.condition.thinking, family(self._checkpoint.taught.family)
+        if thinking == "default":
+            return ""
+        switched = switch_thinking(own, thinking, asked=asks_to_think(sheet.prompt))
+        return switched if isinstance(switched, str) else ""
+
+    def _work(self) -> None:
+        """Answer what waits until told to stop; what comes after that is not answered."""
+        model: _Model | Failure | None = None
+        while (first := self._waiting.get()) is not None:
+            batch: list[tuple[_Waiting, Encoded]] = []
+            following: _Waiting | None = first
+            while following is not None:
+                model = model or _open(self._checkpoint, self._encoder.end_id)
+                encoded = self._encode(following, model)
+                if encoded is not None:
+                    batch.append((following, encoded))
+                following = self._next() if len(batch) < self._most else None
+            if batch and isinstance(model, _Model):
+                self._answer(batch, model)
+        self._refuse_rest()
+
+    def _next(self) -> _Waiting | None:
+        try:
+            following = self._waiting.get_nowait()
+        except Empty:
+            return None
+        if following is None:
+            self._waiting.put(None)  # the last of all: it ends the loop outside
+        return following
+
+    def _refuse_rest(self) -> None:
+        while (waiting := self._next()) is not None:
+            waiting.settle(Failure(FailureReason.STOPPED, "the reviewer was closed"))
+
+    def _encode(self, waiting: _Waiting, model: "_Model | Failure") -> Encoded | None:
+        """The numbers of a sheet; `None` where it is settled without an answer."""
+        if waiting.answered.cancelled():
+            return None
+        if isinstance(model, Failure):
+            waiting.settle(model)
+            return None
+        try:
+            encoded = self._encoder.encode(waiting.sheet)
+        except Exception as error:  # noqa: BLE001  one question fails, the reviewer goes on
+            encoded = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
+        if isinstance(encoded, Encoded) and encoded.n_prompt + self._max_tokens > model.longest:
+            detail = (
+                f"the prompt takes {encoded.n_prompt} tokens and an answer up to "
+                f"{self._max_tokens}, and the model holds {model.longest}. Show fewer frames, or "
+                "lower max_pixels or max_tokens"
+            )
+            encoded = Failure(FailureReason.TOO_LONG, detail)
+        if isinstance(encoded, Failure):
+            waiting.settle(encoded)
+            return None
+        return encoded
+
+    def _answer(self, batch: Sequence[tuple[_Waiting, Encoded]], model: "_Model") -> None:
+        try:
+            made = self._generate([encoded for _, encoded in batch], model)
+        except torch.OutOfMemoryError as error:
+            if len(batch) == 1:
+                words = f"{str(error).partition('.')[0]}. {LESS}"
+                batch[0][0].settle(Failure(FailureReason.OUT_OF_MEMORY, words))
+                return
+            self._most = len(batch) // 2
+            for half in (batch[: self._most], batch[self._most :]):
+                self._answer(half, model)
+            return
+        except Exception as error:  # noqa: BLE001  these questions fail, the reviewer goes on
+            failure = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
+            for waiting, _ in batch:
+                waiting.settle(failure)
+            return
+        for (waiting, encoded), ids in zip(batch, made, strict=True):
+            waiting.settle(self._reply(ids, encoded, waiting.since_s))
+
+    def _generate(self, encoded: Sequence[Encoded], model: "_Model") -> list[list[int]]:
+        batch = self._encoder.collate(encoded, pad="left")
+        on_device = {name: values.to(model.device) for name, values in batch.items()}
+        with torch.inference_mode():
+            made = model.model.generate(
+                **on_device,
+                max_new_tokens=self._max_tokens,
+                do_sample=False,
+                eos_token_id=model.ends,
+                pad_token_id=self._encoder.pad_id,
+            )
+        return [_to_end(row, model.ends) for row in made[:, batch["input_ids"].shape[1] :].tolist()]
+
+    def _reply(self, ids: list[int], encoded: Encoded, since_s: float) -> Outcome:
+        text = self._encoder.decode(ids)
+        if not text.strip():
+            return Failure(FailureReason.EMPTY_REPLY, f"{len(ids)} tokens without words")
+        usage = Usage(input_tokens=encoded.n_prompt, output_tokens=len(ids))
+        latency_us = round((time.monotonic() - since_s) * 1_000_000)
+        return Reply(text=text, latency_us=latency_us, usage=usage)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A loaded model and what asking it needs to know."""
+
+    model: Any
+    device: str
+    ends: list[int]
+    longest: int
+
+
+def _open(checkpoint: Checkpoint, end_id: int) -> _Model | Failure:
+    """The model on the device of this machine that is best at it."""
+    device, dtype = "cpu", torch.float32
+    if torch.cuda.is_available():
+        device, dtype = "cuda", torch.bfloat16
+    try:
+        model = load_model(checkpoint.folder, device=device, dtype=dtype).eval()
+    except torch.OutOfMemoryError as error:
+        words = f"the model does not fit: {str(error).partition('.')[0]}. {LESS}"
+        return Failure(FailureReason.OUT_OF_MEMORY, words)
+    except UnreelError as error:
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {error}")
+    said = model.generation_config.eos_token_id
+    ends = {end_id, *(said if isinstance(said, list) else [said])} - {None}
+    longest = model.config.get_text_config().max_position_embeddings
+    return _Model(model=model, device=device, ends=sorted(ends), longest=longest)
+
+
+def _to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
+    """`ids` up to the token that ended the answer, which belongs to it."""
+    for place, token in enumerate(ids):
+        if token in ends:
+            return ids[: place + 1]
+    return ids
