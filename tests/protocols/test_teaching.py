@@ -220,7 +220,7 @@ def test_a_taught_rating_reads_back(
     if "score-only" in prompt:
         assert isinstance(said.problem, Unparsed)
     elif prompt in FREE_PROMPTS:
-        assert said.problem == plain(f"{problem} {adherence}")
+        assert said.problem == plain(problem)
     else:
         assert (said.problem, said.adherence) == (plain(problem), plain(adherence))
     if prompt in FAMILY_PROMPTS:
@@ -235,7 +235,7 @@ def test_ratings_are_taught_in_the_form_of_the_paper() -> None:
         "<answer>3</answer>"
     )
     assert teach(truth, "no-structure-verbal", None) == (
-        "<think>The ball floats. Noticeable errors.</think>\n<answer>Normal</answer>"
+        "<think>The ball floats.</think>\n<answer>Normal</answer>"
     )
     assert teach(truth, "score-only", None) == "<answer>3</answer>"
 

@@ -222,7 +222,11 @@ class PublishedSection(Section):
     """`[published]`: the number that the recipe reruns."""
 
     source: Text
-    figure: Text
+    """The paper, and the table of `unreel published` that holds the number."""
+    row: Text
+    """Of that table."""
+    figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
+    """By column."""
     minutes: Positive | None = None
     devices: Text | None = None
 

@@ -21,18 +21,20 @@ _FLAWLESS: Final = len(TERMS)
 
 
 def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
-    """Reasons, where the prompt asks for them, then the score as an integer or as a word."""
+    """Reasons, where the prompt asks for them, then the score as an integer or as a word.
+
+    Where thoughts without headings are asked for, the thought is the problem: so such answers are read.
+    """
     score = TERMS[truth.score - 1] if prompt in VERBAL_PROMPTS else str(truth.score)
     answer = f"<answer>{score}</answer>"
     if not PROMPTS[prompt].asks_to_think:
         return answer
     problem, adherence = on_one_line(truth.problem), on_one_line(truth.adherence)
-    if not problem or not adherence:
+    if not problem or (prompt not in FREE_PROMPTS and not adherence):
         msg = "no reason beside the score. Teach a prompt that asks for the score alone: score-only"
         raise InvalidValueError(msg)
-    free = f"{problem} {adherence}"
     headed = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
-    thought = free if prompt in FREE_PROMPTS else headed
+    thought = problem if prompt in FREE_PROMPTS else headed
     family = _family(truth) if prompt in FAMILY_PROMPTS else None
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
@@ -42,7 +44,8 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
         said=(verdict.score, verdict.problem, said, verdict.family),
         meant=(
             truth.score,
-            *((free, None) if prompt in FREE_PROMPTS else (problem, adherence)),
+            problem,
+            None if prompt in FREE_PROMPTS else adherence,
             family,
         ),
     )
