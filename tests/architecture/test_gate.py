@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,32 @@ def test_the_quick_gate_ends_at_what_fails(failing: str, tmp_path: Path) -> None
     assert run.returncode == 1
     assert (tmp_path / "log").read_text().splitlines()[-1].startswith(failing)
     assert "== done" not in run.stdout
+
+
+@pytest.mark.parametrize(("ends", "status"), [("true", 0), ("false", 1)])
+def test_what_runs_beside_the_steps_is_heard_and_fails_the_run_and_leaves_nobody(
+    ends: str, status: int, tmp_path: Path
+) -> None:
+    part = re.search(r"(?ms)^declare -A beside=.*?^trap .*?$", RUN.read_text(encoding="utf-8"))
+    assert part is not None
+    script = f"""set -euo pipefail; ENVS={tmp_path}
+{part[0]}
+work() {{ echo said; {ends}; echo and went on; }}
+hang() {{ sleep 600 & echo $!; wait; }}
+start hang; start work
+until [[ -s {tmp_path}/hang.log ]]; do sleep 0.01; done
+await work
+echo next step"""
+    run = subprocess.run(
+        ["bash", "-c", script], check=False, capture_output=True, text=True, timeout=60
+    )
+    told = ["said"] if status else ["said", "and went on", "next step"]
+    assert (run.returncode, run.stdout.split("\n")[:-1]) == (status, told)
+    left = Path("/proc", (tmp_path / "hang.log").read_text().strip(), "cmdline")
+    until_s = time.monotonic() + 30
+    while left.exists() and b"sleep" in left.read_bytes():
+        assert time.monotonic() < until_s, "what hung outlived the run"
+        time.sleep(0.01)
 
 
 def test_contributing_installs_what_the_gate_installs() -> None:
