@@ -35,7 +35,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     try:
         yield Place("s3://tests", options)
     finally:
-        server.terminate()
+        server.kill()  # asked to end, it would wait 25 s for nobody
         server.wait(timeout=30)
 
 
