@@ -6,6 +6,7 @@ from unreel.cli.output import say
 from unreel.core.settings import Settings
 from unreel.reviewers.endpoint.keys import contacts
 from unreel.reviewers.endpoint.listening import is_listening, require_listening
+from unreel.reviewers.endpoint.providers import names_server
 
 
 def tell_contacts(models: Sequence[str], settings: Settings) -> None:
@@ -22,6 +23,6 @@ def require_somebody(models: Sequence[str], settings: Settings) -> None:
         InvalidSettingError: The first of them is told.
     """
     served = contacts(models, key_hosts=settings.key_hosts)
-    if all("/" in model for model in models) and not any(is_listening(c.server) for c in served):
+    if all(map(names_server, models)) and not any(is_listening(c.server) for c in served):
         for contact in served:
             require_listening(contact)

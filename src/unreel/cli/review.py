@@ -261,10 +261,11 @@ class _Desk:
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
-        from unreel.evaluate.review import describe_reviewers, inquire
+        from unreel.evaluate.review import describe_reviewers, inquire, taught_protocols
 
         ask = self._ask
-        inquiry = inquire(ask.protocols or REVIEWED, ask.condition, mode=ask.parser)
+        protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
+        inquiry = inquire(protocols, ask.condition, mode=ask.parser, models=ask.models)
         if ask.sample:
             from unreel.evaluate.sample import NOTE, sample_reviewers
 

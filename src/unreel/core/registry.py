@@ -1,9 +1,10 @@
 """Names that people can choose from, our own and those that other packages bring, loaded when asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError, MissingExtraError, UnknownNameError
@@ -35,6 +36,17 @@ class Lazy:
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Load the object and call it, for a function whose module can wait until then."""
         return self.load()(*given, **named)
+
+
+def require_extra(modules: Sequence[str], extra: str) -> None:
+    """Refuse where a package of `extra` is missing, without importing any.
+
+    Raises:
+        MissingExtraError: The first that is not installed.
+    """
+    for module in modules:
+        if find_spec(module) is None:
+            raise MissingExtraError(module, extra)
 
 
 @dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final
 
@@ -65,6 +65,7 @@ class ReviewStage(MediaStage):
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)
+        self.resources = replace(self.resources, gpus=opener.gpus)
         self._opener = opener
 
     def setup(self) -> None:

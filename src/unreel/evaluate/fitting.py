@@ -33,6 +33,7 @@ def describe_reviewer(
 ) -> Opener:
     """The reviewer that `recipe` names; fitted floors see `learn_from` now, in this process."""
     section = recipe.reviewer
+    section.require_taught([recipe.protocol])
     if not section.learns:
         return section.opener(key_hosts=access.settings.key_hosts, seed=recipe.seed)
     fit: Any = REVIEWERS.load(section.model)

@@ -72,15 +72,15 @@ class EvalRecipe(Section):
     def _resolve_conditions(
         cls, sections: tuple[ConditionSection, ...], info: ValidationInfo
     ) -> tuple[ConditionSection, ...]:
-        if "protocol" not in info.data:
-            return sections  # it is wrong itself, and said to be so
-        instrument = protocol(info.data["protocol"])
-        return tuple(section.resolved(instrument) for section in sections)
+        if not {"protocol", _REVIEWER} <= info.data.keys():
+            return sections  # one is wrong itself, and said to be so
+        instrument, reviewer = protocol(info.data["protocol"]), info.data[_REVIEWER]
+        return tuple(reviewer.resolve(section, instrument) for section in sections)
 
     @model_validator(mode="after")
     def _thinking_can_be_carried_out(self) -> "EvalRecipe":
         for section in self.condition:
-            section.require_thinking(self.instrument, self.reviewer)
+            self.reviewer.require_thinking(section, self.instrument)
         return self
 
     @property
@@ -98,7 +98,7 @@ class EvalRecipe(Section):
         unused = {"choice"} if self.limit is None else set()
         kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
-        fresh = {"box_space", "parser"} - self.reviewer.model_fields_set
+        fresh = {"box_space", "gpus", "parser"} - self.reviewer.model_fields_set
         return kept | {name: value for name, value in described.items() if name not in fresh}
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
@@ -77,17 +78,50 @@ class Review:
 
 
 def inquire(
-    protocols: Sequence[str], condition: Mapping[str, str], *, mode: Mode = "strict"
+    protocols: Sequence[str],
+    condition: Mapping[str, str],
+    *,
+    mode: Mode = "strict",
+    models: Sequence[str] = (),
 ) -> Inquiry:
     """An inquiry under a condition as people write it; what an instrument does not know is refused.
 
-    All its questions show the same: 8 frames where nobody names a plan, whatever the clip's length.
+    All its questions show the same: what a checkpoint among `models` was taught, else 8 frames where
+    nobody names a plan, whatever the clip's length.
     """
-    section = check_sections(ConditionSection, {"sampling": Condition().sampling, **condition})
+    taught = _taught_condition(models, protocols)
+    section = check_sections(
+        ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
+    )
     resolved = [section.resolved(protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
     shared = replace(resolved[0].as_condition(), marks=section.marks)
     return Inquiry(protocols=names, condition=shared, mode=mode)
+
+
+def taught_protocols(models: Sequence[str]) -> tuple[str, ...]:
+    """The instruments that the first checkpoint among `models` was taught; none where there is none."""
+    for model in models:
+        taught = check_sections(ReviewerSection, {"model": model}).taught
+        if taught is not None:
+            return tuple(known.protocol for known in taught.instruments)
+    return ()
+
+
+def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
+    """How the checkpoints among `models` were taught to be asked; empty where none was."""
+    ways = {
+        str(way): way
+        for model in models
+        if (taught := check_sections(ReviewerSection, {"model": model}).taught) is not None
+        for name in protocols
+        if (way := taught.condition(name)) is not None
+    }
+    if len(ways) > 1:
+        problem = f"what is asked was taught in {len(ways)} ways: {'; '.join(ways)}"
+        setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
+        raise InvalidSettingError(setting, problem, remedy)
+    return asdict(*ways.values()) if ways else {}
 
 
 def describe_reviewers(
@@ -101,7 +135,8 @@ def describe_reviewers(
     openers: dict[str, Opener] = {}
     for model in models:
         section = check_sections(ReviewerSection, {"model": model} | given(keys))
-        condition.require_thinking(protocol(inquiry.protocols[0]), section)
+        section.require_thinking(condition, protocol(inquiry.protocols[0]))
+        section.require_taught(inquiry.protocols)
         opener = section.opener(key_hosts=settings.key_hosts)
         openers[opener.name] = opener
     return tuple(openers.values())

@@ -4,14 +4,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from unreel.core.errors import InvalidSettingError
 from unreel.core.question import LATER, Condition, Marks
 from unreel.media.container import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.showing import LEAST_PIXELS, shows_times
 from unreel.recipes.section import Section, Text
-from unreel.reviewers.section import ReviewerSection
 
 PAPER: Final = "paper"
 
@@ -52,21 +50,6 @@ class ConditionSection(Section):
             "marks": "default" if marked is instrument.shows_times else self.marks,
         }
         return ConditionSection(**(self.model_dump() | resolved))
-
-    def require_thinking(self, instrument: Protocol[Any, Any], asked: ReviewerSection) -> None:
-        """Refuse a way of thinking that the reviewer cannot be told."""
-        if self.thinking == "default":
-            return
-        problem = asked.thinking_problem(
-            self.thinking, asked=instrument.prompt(self.prompt).asks_to_think
-        )
-        if problem is not None:
-            setting = f"thinking={self.thinking} with prompt={self.prompt}"
-            remedy = (
-                "Leave thinking at its default, name another prompt, or name the model's family "
-                "in the recipe"
-            )
-            raise InvalidSettingError(setting, problem, remedy)
 
     def as_condition(self) -> Condition:
         """The condition that a resolved section stands for."""

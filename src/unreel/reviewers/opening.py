@@ -28,6 +28,8 @@ class Opener:
     build: Callable[[], Reviewer]
     """It must pickle: workers call it."""
     price: Price | None = None
+    gpus: float = 0.0
+    """What a worker that opens it takes on a cluster."""
 
     def open(self) -> OpenReviewer:
         """The reviewer, in the event loop that asks it; whoever opens it closes it."""

@@ -1,28 +1,37 @@
 """`[reviewer]`: who is asked, where, how patiently and for how much; the description opens itself."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from unreel.core.errors import InvalidSettingError, known_names
-from unreel.protocols.protocol import Mode
+from unreel.core.errors import InvalidSettingError, UnreelError, known_names
+from unreel.core.question import Instrument
+from unreel.core.registry import Lazy, require_extra
+from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
 from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text, Unit
+from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Material, Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
-from unreel.reviewers.endpoint.families import Switch, family_of, switch_thinking
+from unreel.reviewers.endpoint.families import Family, Switch, family, family_of, switch_thinking
 from unreel.reviewers.endpoint.keys import Contact, contact
-from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
+from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.taught import Taught, read_taught
 from unreel.reviewers.opening import Opener, lend
+from unreel.reviewers.parts import Showing
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client takes its time to load
     from unreel.reviewers.endpoint.retrying import Patience
     from unreel.reviewers.endpoint.reviewer import Manner
 
+_LOCAL_REVIEWER: Final = Lazy("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 OBJECT: Final = "python:"
 """Before the name of a reviewer that a Python program handed over."""
 
@@ -31,12 +40,13 @@ class ReviewerSection(Section):
     """Everything that decides who answers, and how."""
 
     model: Text
-    """`provider/name`, `provider/name@URL`, or a name of `unreel.reviewers.roster`."""
+    """`provider/name`, `provider/name@URL`, `local/FOLDER`, or a name of `unreel.reviewers.roster`."""
     recorded: Text | None = None
     """The answers that the model `recorded` replays."""
     max_tokens: MaxTokens = 2048
-    show: Literal["frames", "clip"] = "frames"
-    """Its frames, or the clip itself for a family that takes video."""
+    show: Showing = "frames"
+    """Its frames; these as one video for a model that vLLM serves; or the clip itself for a family that
+    takes video."""
     family: Text | None = None
     """For a model whose name does not tell its family."""
     box_space: Text | None = None
@@ -52,11 +62,24 @@ class ReviewerSection(Section):
     """Most money in all; needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
+    gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
+    """What each worker takes on a cluster, for a model that runs there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shown_as_taught(cls, values: Any) -> Any:
+        """A checkpoint is asked in the form that it was taught, where nobody names one."""
+        if isinstance(values, dict) and "show" not in values:
+            taught = _taught(str(values.get("model")))
+            return values if taught is None else {**values, "show": taught.input}
+        return values
 
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, model: str) -> str:
-        if "/" in model and not model.startswith(OBJECT):
+        if model.startswith(LOCAL):
+            return model  # whoever opens it looks for the folder: a stored run is read without
+        if names_server(model) and not model.startswith(OBJECT):
             read_address(model)
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
             offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
@@ -75,7 +98,12 @@ class ReviewerSection(Section):
     @property
     def is_served(self) -> bool:
         """Whether a server answers."""
-        return "/" in self.model and not self.model.startswith(OBJECT)
+        return names_server(self.model) and not self.model.startswith(OBJECT)
+
+    @property
+    def taught(self) -> Taught | None:
+        """How it was taught to be asked; `None` for all but checkpoints that unreel trained."""
+        return _taught(self.model)
 
     @property
     def learns(self) -> bool:
@@ -88,6 +116,8 @@ class ReviewerSection(Section):
         Raises:
             InvalidSettingError: It needs something that was not given, or learns from a benchmark.
         """
+        if self.model.startswith(LOCAL):
+            return self._local()
         if self.is_served:
             return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
         if self.learns:
@@ -104,15 +134,76 @@ class ReviewerSection(Section):
         reviewer: Reviewer = REVIEWERS.load(self.model)()
         return lend(reviewer)
 
+    def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
+        """`asked` in its one spelling; what nobody names is as a checkpoint was taught."""
+        name = instrument.instrument.protocol
+        taught = None if self.taught is None else self.taught.condition(name)
+        if taught is not None:
+            named = {name: getattr(asked, name) for name in asked.model_fields_set}
+            asked = ConditionSection(**(asdict(taught) | named))
+        return asked.resolved(instrument)
+
+    def require_taught(self, protocols: Sequence[str]) -> None:
+        """Refuse to ask a checkpoint what it was not taught to answer."""
+        if self.taught is None:
+            return
+        known = [str(Instrument(each.protocol, each.version)) for each in self.taught.instruments]
+        for name in protocols:
+            asked = str(protocol(name).instrument)
+            if asked not in known:
+                setting, problem = "protocol", f"{self.model} was not taught {asked}"
+                remedy = f"Ask for what it was taught: {', '.join(known) or 'nothing is declared'}"
+                raise InvalidSettingError(setting, problem, remedy)
+
+    def require_thinking(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> None:
+        """Refuse a way of thinking that the reviewer cannot be told."""
+        if asked.thinking == "default":
+            return
+        problem = self.thinking_problem(
+            asked.thinking, asked=instrument.prompt(asked.prompt).asks_to_think
+        )
+        if problem is not None:
+            setting = f"thinking={asked.thinking} with prompt={asked.prompt}"
+            remedy = (
+                "Leave thinking at its default, name another prompt, or name the model's family "
+                "in the recipe"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
         """Why it cannot be told to think or not to; `asked`: whether the prompt asks for thoughts."""
         if self.model == RECORDED or self.model.startswith(OBJECT):
             return None  # whoever recorded the answers, or wrote the program, knows
-        if not self.is_served:
+        own = self._family()
+        if own is None:
             return f"{self.model} does not think" if thinking == "on" else None
-        family = family_of(read_address(self.model), self.family)
-        switched = switch_thinking(family, thinking, asked=asked)
+        switched = switch_thinking(own, thinking, asked=asked)
         return switched if isinstance(switched, str) else None
+
+    def _family(self) -> Family | None:
+        """The family of a model; `None` for a reviewer that is no model, or whose folder is not here."""
+        if self.is_served:
+            return family_of(read_address(self.model), self.family)
+        if not self.model.startswith(LOCAL):
+            return None
+        try:
+            return family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
+        except UnreelError:
+            return None
+
+    def _local(self) -> Opener:
+        require_extra(("torch", "torchvision", "transformers", "peft"), "local")
+        if self.show == "clip":
+            setting, problem = "show", f"{self.model} is shown frames, and not the clip's file"
+            raise InvalidSettingError(setting, problem, "Write frames or video, or leave it out")
+        form = self.show if "show" in self.model_fields_set else None
+        checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
+        manner: dict[str, Any] = {"max_tokens": self.max_tokens, "box_space": self.box_space}
+        return Opener(
+            name=checkpoint.asked_name(**manner),
+            build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
+            gpus=self.gpus,
+        )
 
     def _endpoint(self, contacted: Contact, seed: int) -> Opener:
         price = self.price
@@ -132,7 +223,7 @@ class ReviewerSection(Section):
     @property
     def price(self) -> Price | None:
         """What the tokens of a model behind a server cost; `None` where no file tells."""
-        if self.prices is None:
+        if self.prices is None or not self.is_served:
             return None
         return read_prices(Path(self.prices)).get(read_address(self.model).name)
 
@@ -163,6 +254,14 @@ class ReviewerSection(Section):
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
         return Opener(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
+
+
+def _taught(model: str) -> Taught | None:
+    folder = Path(model.removeprefix(LOCAL)).expanduser()
+    try:
+        return read_taught(folder) if model.startswith(LOCAL) else None
+    except (UnreelError, OSError, ValueError):
+        return None  # whoever opens it says what is wrong: a stored run is read without
 
 
 def _open_endpoint(

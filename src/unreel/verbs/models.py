@@ -26,7 +26,7 @@ class ReviewerKeys(TypedDict, total=False):
     recorded: str | Path
     """The answers that the model `recorded` replays."""
     max_tokens: int
-    show: Literal["frames", "clip"]
+    show: Literal["frames", "video", "clip"]
     family: str
     box_space: str
     deadline_s: float
@@ -34,6 +34,7 @@ class ReviewerKeys(TypedDict, total=False):
     max_requests: int
     max_cost_usd: Decimal | float
     prices: str | Path
+    gpus: float
 
 
 class RecipeKeys(ReviewerKeys, total=False):

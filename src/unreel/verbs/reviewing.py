@@ -96,7 +96,8 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     if not names:
         setting, problem = "protocols", "none is named"
         raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
-    inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser))
+    named = [model for model in _listed(models) if isinstance(model, str)]
+    inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser), models=named)
     openers = _describe(models, inquiry, settings, given(reviewer))
     with media_reader(settings, trusted=trusted, at_once=True) as reader:
         found = await asyncio.to_thread(survey_clip, Path(clip), reader)
@@ -112,11 +113,15 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
                 return await ask_again(said, ready, inquiry=inquiry, desk=desk, reader=reader)
 
 
+def _listed(models: Models) -> Sequence[Model]:
+    return [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
+
+
 def _describe(
     models: Models, inquiry: Inquiry, settings: Settings, keys: Mapping[str, Any]
 ) -> Sequence[Opener]:
     """What opens each of `models`, in their order; a name that comes twice is asked once."""
-    chosen = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
+    chosen = _listed(models)
     if not chosen:
         setting, problem = "models", "nobody is named"
         raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")

@@ -18,6 +18,7 @@ from unreel.reviewers.endpoint.providers import (
     PROVIDERS,
     Provider,
     Server,
+    names_server,
     read_address,
     read_host,
     read_server,
@@ -87,7 +88,7 @@ def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None
 
 def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[Contact, ...]:
     """Those of `models` that a server answers for, each once."""
-    asked = (model for model in models if "/" in model)
+    asked = filter(names_server, models)
     return tuple(dict.fromkeys(contact(model, key_hosts=key_hosts) for model in asked))
 
 

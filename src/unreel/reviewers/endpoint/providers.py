@@ -10,6 +10,8 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 
 OWN_KEY: Final = "OPENAI_COMPATIBLE_API_KEY"
 """Variable of the key for a server of one's own, at an address that a model's name gives."""
+LOCAL: Final = "local/"
+"""Before the folder of a model that runs on this machine: it is no provider, and nobody is contacted."""
 HOST: Final = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]"
 PORT: Final = r"[0-9]{1,5}"
 
@@ -123,6 +125,11 @@ class Address:
     def server(self) -> Server:
         """Who is asked."""
         return read_server(self.base_url)
+
+
+def names_server(model: str) -> bool:
+    """Whether `model` names one behind a server."""
+    return "/" in model and not model.startswith(LOCAL)
 
 
 def read_address(text: str) -> Address:
