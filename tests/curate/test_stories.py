@@ -214,7 +214,7 @@ def test_a_name_of_a_file_is_no_part_of_the_question_and_a_story_is_one_plain_li
     story = told(replace(clip, location=str(hostile)), teller, reader)
     [sheet] = teller.sheets
     assert sheet.prompt == STORYBOARD.text
-    body = build_body(sheet, family=find_family("x"), show=Material.FRAMES, fields={"model": "x"})
+    body = build_body(sheet, family=find_family("x"), show="frames", fields={"model": "x"})
     assert isinstance(body, bytes)
     texts = [part["text"] for part in json.loads(body)["messages"][0]["content"] if "text" in part]
     assert texts == [STORYBOARD.text.removesuffix("<video>")]

@@ -73,7 +73,7 @@ def asked_in_chat(clip: Clip, path: Path, family: Family) -> Shown:
     sheet = Sheet(
         key="k", instrument=TRACE.instrument, prompt="?", exhibits=(exhibit,), condition=condition
     )
-    body = json.loads(build_body(sheet, family=family, show=Material.FRAMES, fields={"model": "m"}))
+    body = json.loads(build_body(sheet, family=family, show="frames", fields={"model": "m"}))
     *parts, _prompt = body["messages"][0]["content"]
     for mark, picture in zip(parts[::2], parts[1::2], strict=True):
         data = b64decode(picture["image_url"]["url"].partition(",")[2])

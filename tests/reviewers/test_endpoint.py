@@ -21,13 +21,14 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Marks
-from unreel.reviewers.contract import Material, Sheet, WholeClip
+from unreel.reviewers.contract import Sheet, WholeClip
 from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of, find_family
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
+from unreel.reviewers.parts import Showing
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
@@ -47,7 +48,7 @@ def answer_all(model: str, sheets: list[Sheet], **options: Any) -> tuple[Any, li
     return reviewer, run(reviewer, work)
 
 
-def body_of(sheet: Sheet, model: str, show: Material = Material.FRAMES) -> dict[str, Any]:
+def body_of(sheet: Sheet, model: str, show: Showing = "frames") -> dict[str, Any]:
     body = build_body(sheet, family=find_family(model), show=show, fields={"model": model})
     assert isinstance(body, bytes)
     found: dict[str, Any] = json.loads(body)
@@ -113,7 +114,7 @@ def test_the_clips_of_a_pair_are_numbered(make_sheet: MakeSheet) -> None:
 
 def test_a_whole_clip_goes_as_a_video_url(make_sheet: MakeSheet) -> None:
     sheet = make_sheet(whole=WholeClip(b"bytes", "video/mp4"))
-    [message] = body_of(sheet, "Qwen3-VL-8B", Material.CLIP)["messages"]
+    [message] = body_of(sheet, "Qwen3-VL-8B", "clip")["messages"]
     url = message["content"][0]["video_url"]["url"]
     assert url == "data:video/mp4;base64," + base64.b64encode(b"bytes").decode()
 
@@ -150,7 +151,7 @@ def test_a_condition_that_cannot_be_met_is_not_asked(
     model: str, condition: Condition, make_sheet: MakeSheet
 ) -> None:
     sheet = make_sheet(condition=condition)
-    found = build_body(sheet, family=find_family(model), show=Material.FRAMES, fields={})
+    found = build_body(sheet, family=find_family(model), show="frames", fields={})
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.REQUEST_REJECTED
 
@@ -181,7 +182,7 @@ def test_a_prompt_that_asks_for_thoughts_is_thinking_and_cannot_be_without(
 ) -> None:
     def asked(thinking: Any) -> bytes | Failure:
         sheet = replace(make_sheet(condition=Condition(thinking=thinking)), prompt="<think>?")
-        return build_body(sheet, family=find_family("gpt-4.1"), show=Material.FRAMES, fields={})
+        return build_body(sheet, family=find_family("gpt-4.1"), show="frames", fields={})
 
     assert isinstance(asked("on"), bytes)
     assert isinstance(asked("off"), Failure)
@@ -342,14 +343,12 @@ def test_the_address_is_no_part_of_the_name_but_the_manner_is() -> None:
         name("vllm/org/qwen3-vl@http://a:1/v1") == name("vllm/org/qwen3-vl") == "vllm/org/qwen3-vl"
     )
     assert name("openai/gpt-4.1", max_tokens=64, seed=5) == "openai/gpt-4.1?max_tokens=64,seed=5"
-    assert name("vllm/tiny", family="qwen3-vl", show=Material.CLIP) == (
+    assert name("vllm/tiny", family="qwen3-vl", show="clip") == (
         "vllm/tiny?show=clip,family=qwen3-vl"
     )
 
 
-@pytest.mark.parametrize(
-    "manner", [Manner(show=Material.CLIP), Manner(show=Material.SOUND)], ids=["clip", "sound"]
-)
+@pytest.mark.parametrize("manner", [Manner(show="clip"), Manner(show="video")], ids=str)
 def test_what_a_family_does_not_take_is_refused_at_once(manner: Manner) -> None:
     with pytest.raises(InvalidSettingError, match="family"):
         EndpointReviewer("openai/gpt-4.1", manner=manner)

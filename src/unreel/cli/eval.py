@@ -12,6 +12,7 @@ from unreel.cli.consent import changed_option, outside_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
+from unreel.cli.showing import showing_options
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 from unreel.reviewers.endpoint.keys import contacts
@@ -74,6 +75,7 @@ from unreel.reviewers.endpoint.keys import contacts
 @click.option(
     "--recorded", metavar="FILE", help="JSONL with the answers that the model `recorded` replays."
 )
+@showing_options
 @click.option("--max-connections", type=click.IntRange(1), help="Questions under way at once.")
 @click.option("--max-requests", type=click.IntRange(1), help="Stop asking after this many.")
 @click.option("--max-cost-usd", type=float, help="Stop asking when this is spent; needs --prices.")

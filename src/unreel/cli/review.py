@@ -19,6 +19,7 @@ from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.showing import showing_options
 from unreel.cli.stopping import Stopped
 from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from unreel.report.review.record import Record
     from unreel.reviewers.asking import Desk
     from unreel.reviewers.opening import Opener, OpenReviewer
+    from unreel.reviewers.parts import Showing
 
 _FIRST_ASK_S: Final = 0.2
 _LATE_S: Final = 1.0
@@ -81,6 +83,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--deadline", "deadline_s", type=float, help="Seconds for one question, retries included."
 )
+@showing_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -148,6 +151,8 @@ class _Ask:
     recorded: Path | None
     prices: Path | None
     deadline_s: float | None
+    show: "Showing | None"
+    box_space: str | None
     perturb: bool
     runs: tuple[str, ...]
     sample: bool
@@ -280,6 +285,8 @@ class _Desk:
             recorded=ask.recorded,
             prices=ask.prices,
             deadline_s=ask.deadline_s,
+            show=ask.show,
+            box_space=ask.box_space,
         )
         recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
         if recorded:

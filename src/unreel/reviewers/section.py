@@ -16,9 +16,16 @@ from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
 from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text, Unit
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.contract import Material, Reviewer
+from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
-from unreel.reviewers.endpoint.families import Family, Switch, family, family_of, switch_thinking
+from unreel.reviewers.endpoint.families import (
+    RESIZED,
+    Family,
+    Switch,
+    family,
+    family_of,
+    switch_thinking,
+)
 from unreel.reviewers.endpoint.keys import Contact, contact
 from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
 from unreel.reviewers.local.checkpoint import read_checkpoint
@@ -50,7 +57,8 @@ class ReviewerSection(Section):
     family: Text | None = None
     """For a model whose name does not tell its family."""
     box_space: Text | None = None
-    """What its boxes count in, where that is not what its family says."""
+    """What its boxes count in, where that is not what its family says; `resized MIN-MAX` where only
+    the bounds of its processor's resize, in pixels, are others."""
     parser: Mode = "strict"
     """How its answers are read."""
     deadline_s: Deadline = 120.0
@@ -91,7 +99,7 @@ class ReviewerSection(Section):
     @field_validator("box_space")
     @classmethod
     def _space_can_be_declared(cls, space: str | None) -> str | None:
-        if space is not None:
+        if space is not None and not space.startswith(RESIZED):
             declare_space(space, width=1, height=1)
         return space
 
@@ -233,7 +241,7 @@ class ReviewerSection(Section):
         from unreel.reviewers.endpoint.reviewer import Manner
 
         return Manner(
-            show=Material(self.show),
+            show=self.show,
             max_tokens=self.max_tokens,
             family=self.family,
             box_space=self.box_space,

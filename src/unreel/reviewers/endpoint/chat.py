@@ -7,8 +7,9 @@ from typing import Any
 
 from unreel.core.failure import Failure
 from unreel.protocols.protocol import asks_to_think
-from unreel.reviewers.contract import Material, Sheet
+from unreel.reviewers.contract import Sheet
 from unreel.reviewers.endpoint.families import Family, switch_thinking
+from unreel.reviewers.instants import no_video, timing_for
 from unreel.reviewers.parts import (
     Enclosed,
     Filmed,
@@ -23,7 +24,7 @@ from unreel.reviewers.parts import (
 
 
 def build_body(
-    sheet: Sheet, *, family: Family, show: Material, fields: Mapping[str, Any]
+    sheet: Sheet, *, family: Family, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
     """The request for `sheet`, with `fields` beside its messages, or why it cannot be asked."""
     condition = sheet.condition
@@ -34,16 +35,40 @@ def build_body(
         if isinstance(switched, str):
             return cannot(switched)
         fields = {**fields, **switched}
-    form: Showing = "clip" if show is Material.CLIP else "frames"
-    parts = compose(sheet, form=form, times=family.times)
+    parts = compose(sheet, form=show, times=family.times)
     if isinstance(parts, Failure):
         return parts
+    if show == "video":
+        told = _tell_times(sheet, family)
+        if isinstance(told, Failure):
+            return told
+        fields = {**fields, **told}
     head = json.dumps(fields)[:-1].encode()
     message = b'"messages": [{"role": "user", "content": '
     content = json.dumps(sheet.prompt).encode()
     if sheet.exhibits:
         content = b"".join((b"[", b", ".join(map(_write, parts)), b"]"))
     return b"".join((head, b", ", message, content, b"}]}"))
+
+
+def _tell_times(sheet: Sheet, family: Family) -> Mapping[str, Any] | Failure:
+    """The fields by which vLLM passes the instants of our frames on, or why it cannot."""
+    if why := no_video(family.kind, sheet):
+        return cannot(why)
+    timings = {timing_for(family.kind, exhibit.frames) for exhibit in sheet.exhibits}
+    if len(timings) > 1:
+        return cannot("vLLM takes one set of instants for all videos, and the clips' differ")
+    told = [
+        {
+            "fps": float(timing.fps),
+            "frames_indices": list(timing.indices),
+            "total_num_frames": timing.indices[-1] + 1,
+            "num_frames": -1,  # all that are sent; by itself it keeps the first 32
+            "do_sample_frames": False,
+        }
+        for timing in timings
+    ]
+    return {"media_io_kwargs": {"video": told[0]}} if told else {}
 
 
 def _write(part: Part) -> bytes:

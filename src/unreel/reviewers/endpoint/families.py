@@ -12,10 +12,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from unreel.core.errors import UnknownNameError
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.protocols.showing import TimeFormat
 from unreel.reviewers.endpoint.providers import Address
 
+RESIZED: Final = "resized "
+"""Before the bounds of a processor's resize in pixels, where a checkpoint has its own."""
+_BOUNDS: Final = re.compile(rf"{RESIZED}(?P<least>[0-9]{{1,9}})-(?P<most>[0-9]{{1,9}})", re.ASCII)
 BoxConvention = Literal["pixel", "unit", "permille", "model-input"]
 Switch = Literal["off", "on"]
 
@@ -52,6 +55,10 @@ class Family:
     times: TimeFormat = "seconds"
     resize: ResizeRule | None = None
     """Needed where boxes are pixels of the resized frame."""
+    film: ResizeRule | None = None
+    """How the frames of a video are resized, where that is otherwise."""
+    of: str | None = None
+    """The architecture's name, where models of it come in several kinds."""
     video: bool = False
     audio: bool = False
     seeds: bool = False
@@ -62,7 +69,12 @@ class Family:
     """Fields of the request that switch the model's own thinking: none where it is so by itself. A
     switch that is absent does not exist, or nobody knows."""
 
-    def box_space(self, width: int, height: int) -> str:
+    @property
+    def kind(self) -> str:
+        """Its architecture: the word by which what it is told of a video is known."""
+        return self.of or self.name
+
+    def box_space(self, width: int, height: int, *, film: bool = False) -> str:
         """The space of the boxes for frames shown at that size, in the words of `declare_space`.
 
         A model that answers in pixels means those of the frame it was shown, not those of the clip.
@@ -73,7 +85,8 @@ class Family:
             case "pixel":
                 return f"model-input {width}x{height}"
             case "model-input":
-                wide, high = self.resize.size(width, height) if self.resize else (width, height)
+                rule = (self.film if film else None) or self.resize
+                wide, high = rule.size(width, height) if rule else (width, height)
                 return f"model-input {wide}x{high}"
 
 
@@ -119,6 +132,7 @@ FAMILIES: Final = (
     ),
     _qwen3(
         name="qwen3-vl-thinking",
+        of="qwen3-vl",
         pattern=r"qwen-?3(\.\d+)?-?(vl|omni).*thinking",
         thinking=_ALWAYS,
     ),
@@ -128,6 +142,7 @@ FAMILIES: Final = (
         pattern=r"qwen-?2(\.5|_5)?-?(vl|omni)",
         boxes="model-input",
         resize=ResizeRule(multiple=28, min_pixels=4 * 28**2, max_pixels=16384 * 28**2),
+        film=ResizeRule(multiple=28, min_pixels=128 * 28**2, max_pixels=768 * 28**2),
         thinking=_NEVER,
     ),
     _open(name="videollama3", pattern=r"video-?llama-?3", boxes="pixel", thinking=_NEVER),
@@ -212,6 +227,27 @@ def switch_thinking(family: Family, thinking: Switch, *, asked: bool) -> Mapping
     if asked:
         return {}
     return f"the {family.name} family has no way to switch thinking {thinking}"
+
+
+def bounded(family: Family, space: str) -> Family:
+    """`family` with the bounds of its processor's resize that `space` declares: `resized 3136-50176`.
+
+    Any other declaration leaves it as it is.
+
+    Raises:
+        InvalidSettingError: No such bounds can be, or the family's boxes do not depend on them.
+    """
+    if not space.startswith(RESIZED):
+        return family
+    found, setting = _BOUNDS.fullmatch(space), "box_space"
+    if found is None or not 0 < int(found["least"]) <= int(found["most"]):
+        raise InvalidSettingError(setting, f"cannot use {space!r}", f"Write {RESIZED}3136-50176")
+    if family.resize is None or family.boxes != "model-input":
+        problem = f"boxes of the {family.name} family do not depend on its resize"
+        raise InvalidSettingError(setting, problem, "Leave it out")
+    least, most = int(found["least"]), int(found["most"])
+    rule = replace(family.resize, min_pixels=least, max_pixels=most)
+    return replace(family, resize=rule, film=None)
 
 
 def find_family(model: str) -> Family:

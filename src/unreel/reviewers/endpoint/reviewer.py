@@ -12,11 +12,15 @@ from unreel.reviewers.endpoint.asker import Asker
 from unreel.reviewers.endpoint.budget import Budget, Price, Spending
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.concurrency import Concurrency
-from unreel.reviewers.endpoint.families import Family, family_of
+from unreel.reviewers.endpoint.families import RESIZED, Family, bounded, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
 from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, Transport
+from unreel.reviewers.instants import TELLS_TIMES
+from unreel.reviewers.parts import Showing
 
+TAKE_FRAMES = frozenset({"compatible", "vllm"})
+"""Providers that may be vLLM, which takes frames as one video."""
 _SHORTEST_SECRET = 4
 """Shorter keys are placeholders such as `x`: hiding them would eat into words."""
 
@@ -25,8 +29,9 @@ _SHORTEST_SECRET = 4
 class Manner:
     """How a model is shown clips and how it writes its answer: what differs is part of its name."""
 
-    show: Material = Material.FRAMES
-    """Frames, or the whole clip where the family takes video."""
+    show: Showing = "frames"
+    """Frames one by one, frames as one video for a server of vLLM's, or the whole clip where the
+    family takes video."""
     max_tokens: int = 2048
     temperature: float | None = 0.0
     """Sent where the family takes it; `None` leaves the server's own."""
@@ -86,9 +91,11 @@ class EndpointReviewer:
     ) -> None:
         address = read_address(model)
         _check_way(address, api_key)
-        self._family = family_of(address, manner.family)
-        _check_abilities(self._family, manner)
-        self._show, self._box_space = manner.show, manner.box_space
+        self._family = bounded(family_of(address, manner.family), manner.box_space or "")
+        _check_abilities(self._family, manner, address)
+        self._show = manner.show
+        own = (manner.box_space or "").startswith(RESIZED)
+        self._box_space = None if own else manner.box_space
         self._fields = _request_fields(address, self._family, manner)
         self._name = endpoint_name(model, manner)
         self._key_words = key_words
@@ -117,7 +124,8 @@ class EndpointReviewer:
 
     @property
     def wants(self) -> frozenset[Material]:
-        return frozenset({self._show} | ({Material.SOUND} if self._family.audio else set()))
+        shown = Material.CLIP if self._show == "clip" else Material.FRAMES
+        return frozenset({shown} | ({Material.SOUND} if self._family.audio else set()))
 
     @property
     def spending(self) -> Spending:
@@ -125,7 +133,8 @@ class EndpointReviewer:
         return self._budget.spending()
 
     def box_space(self, exhibit: Exhibit) -> str:
-        return self._box_space or self._family.box_space(*exhibit.shown_size)
+        film = self._show == "video"
+        return self._box_space or self._family.box_space(*exhibit.shown_size, film=film)
 
     async def answer(self, sheet: Sheet) -> Reply | Failure:
         body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
@@ -150,12 +159,17 @@ def _check_way(address: Address, api_key: str | None) -> None:
         raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
 
 
-def _check_abilities(family: Family, manner: Manner) -> None:
+def _check_abilities(family: Family, manner: Manner, address: Address) -> None:
     remedy = "Leave it out, or name the model's family"
-    show = manner.show
-    if show is Material.SOUND or (show is Material.CLIP and not family.video):
-        setting, problem = "show", f"the {family.name} family cannot be shown the {show.value}"
+    if manner.show == "clip" and not family.video:
+        setting, problem = "show", f"the {family.name} family cannot be shown the clip"
         raise InvalidSettingError(setting, problem, remedy)
+    if manner.show == "video" and family.kind not in TELLS_TIMES:
+        setting, problem = "show", f"how the {family.name} family is told instants is not known"
+        raise InvalidSettingError(setting, problem, remedy)
+    if manner.show == "video" and address.provider not in TAKE_FRAMES:
+        setting, problem = "show", f"{address.provider} takes no video made of frames"
+        raise InvalidSettingError(setting, problem, "Serve it with `unreel serve`, or show frames")
     if manner.seed is not None and not family.seeds:
         setting, problem = "seed", f"the {family.name} family takes no seed"
         raise InvalidSettingError(setting, problem, remedy)

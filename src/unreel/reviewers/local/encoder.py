@@ -18,10 +18,9 @@ from transformers.video_utils import VideoMetadata
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.protocols.showing import shows_times
 from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
 from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.instants import Timing, even_timing, exact_timing, uneven
+from unreel.reviewers.instants import Timing, no_video, timing_for
 from unreel.reviewers.local.taught import FamilyName, Taught
 from unreel.reviewers.parts import Filmed, Part, Pictured, Said, cannot, compose
 
@@ -35,8 +34,6 @@ _PROCESSORS: Final[Mapping[FamilyName, str]] = {
 }
 _WITH_TYPES: Final = frozenset({"qwen2.5-vl", "qwen3-vl"})
 """Families whose positions depend on which tokens are pictures (1) and videos (2)."""
-_WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
-"""Families whose processor writes the instants of a video into the prompt."""
 _CANNOT_TAKE: Final = (OSError, ValueError, TypeError, RuntimeError, SyntaxError)
 """What Pillow, tokenizers and processors raise for frames and texts that are none."""
 _TURN: Final = "\u2063answer\u2063"
@@ -180,21 +177,7 @@ class Encoder:
             return f"the text holds {hidden!r}, which is a mark of the model's own"
         if sheet.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
-        return self._no_video(sheet) if self._taught.input == "video" else ""
-
-    def _no_video(self, sheet: Sheet) -> str:
-        """Why the clips of `sheet` cannot be shown as videos with true instants."""
-        name, marks = self._taught.family, sheet.condition.marks
-        shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
-        if name in _WRITES_TIMES and marks == "off":
-            return "the processor writes the instants of a video, so marks cannot be off"
-        if name == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
-            return "its video needs two frames at least. Sample more, or train it on frames"
-        if name == "qwen2.5-vl" and shows_times(sheet.instrument.protocol, marks):
-            for why in filter(None, map(uneven, shown)):
-                remedy = "Sample at a rate such as fps-2, or train it on frames"
-                return f"its video is told one distance for all frames, and {why}. {remedy}"
-        return ""
+        return no_video(self._taught.family, sheet) if self._taught.input == "video" else ""
 
     def _process(self, parts: Sequence[Part]) -> dict[str, Any]:
         content: list[dict[str, str]] = []
@@ -211,7 +194,7 @@ class Encoder:
                 case Filmed(frames):
                     content.append({"type": "video"})
                     videos.append(torch.stack([_pixels(frame) for frame in frames]))
-                    timings.append(_metadata(self.timing(frames)))
+                    timings.append(_metadata(timing_for(self._taught.family, frames)))
                 case _:
                     msg = f"a model of this machine takes no {type(part).__name__}"
                     raise ValueError(msg)
@@ -222,10 +205,6 @@ class Encoder:
         if videos:
             shown |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
         return dict(self._processor(text=[text], return_tensors="pt", **shown))
-
-    def timing(self, frames: Sequence[ShownFrame]) -> Timing:
-        """The instants of a video's frames as the processor is told them."""
-        return (exact_timing if self._taught.family in _WRITES_TIMES else even_timing)(frames)
 
     def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
         settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}

@@ -4,8 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
-from unreel.reviewers.contract import ShownFrame
+from unreel.protocols.showing import shows_times
+from unreel.reviewers.contract import Sheet, ShownFrame
+
+WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
+"""Families whose processor writes the instants of a video into the prompt."""
+TELLS_TIMES: Final = WRITES_TIMES | {"qwen2.5-vl"}
+"""Families whose processor can be told the instants of a video in some way."""
+_PATCH: Final = 2
+"""Frames that share a temporal patch of Qwen's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +58,24 @@ def uneven(frames: Sequence[ShownFrame]) -> str:
         )
     if len(frames) > 1 and first > 2 * half_s:
         return f"the first frame comes {float(first):.2f} s after the clip's start"
+    return ""
+
+
+def timing_for(family: str, frames: Sequence[ShownFrame]) -> Timing:
+    """The instants of a video's frames as the processor of that family is told them."""
+    return (exact_timing if family in WRITES_TIMES else even_timing)(frames)
+
+
+def no_video(family: str, sheet: Sheet) -> str:
+    """Why the clips of `sheet` cannot be shown as videos with true instants; "" where they can."""
+    marks = sheet.condition.marks
+    shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
+    if family in WRITES_TIMES and marks == "off":
+        return "the processor writes the instants of a video, so marks cannot be off"
+    if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
+        return "its video needs two frames at least. Sample more, or train it on frames"
+    if family == "qwen2.5-vl" and shows_times(sheet.instrument.protocol, marks):
+        for why in filter(None, map(uneven, shown)):
+            remedy = "Sample at a rate such as fps-2, or train it on frames"
+            return f"its video is told one distance for all frames, and {why}. {remedy}"
     return ""
