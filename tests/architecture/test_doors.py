@@ -48,6 +48,7 @@ ELSEWHERE = {
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),
     ("train/checkpoints.py", "rename"),
+    ("reviewers/local/server.py", "link"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),
     # the device that keeps nothing

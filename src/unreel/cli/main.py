@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "review": _Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
     "runs": _Word(Lazy("unreel.cli.runs:runs"), "List runs, check one, or mend a copy of it."),
     "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
+    "serve": _Word(Lazy("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
 }
 
 

@@ -1,6 +1,7 @@
 """The one place that reads the environment; docs/reference/settings.md lists the variables."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -13,6 +14,7 @@ PREFIX: Final = "UNREEL_"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _STATE: Final = "XDG_STATE_HOME"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
 _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -79,6 +81,26 @@ def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> 
     """The key in `variable`, or None where it is not set. Pass it on; never store or print it."""
     given = os.environ if environment is None else environment
     return given.get(variable) or None
+
+
+def server_environment(
+    fixed: Mapping[str, str],
+    usual: Mapping[str, str],
+    *,
+    keep: frozenset[str] = frozenset(),
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The environment of a server that is started here: this process's own, without its keys.
+
+    `fixed` goes before what is there, `usual` behind it. Keys go along only where `keep` names them.
+    """
+    given = os.environ if environment is None else environment
+    open_ones = {
+        name: value
+        for name, value in given.items()
+        if name in keep or not _KEY.search(name.upper())
+    }
+    return {**usual, **open_ones, **fixed}
 
 
 def names_ray_cluster(environment: Mapping[str, str] | None = None) -> bool:

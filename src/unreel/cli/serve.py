@@ -1,0 +1,150 @@
+"""`unreel serve`: a checkpoint behind vLLM's server, for as long as the command runs."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unreel.cli.meter import Meter
+from unreel.cli.output import echo, json_option, print_json, say
+from unreel.cli.stopping import Stopped
+from unreel.core.errors import InvalidSettingError
+
+if TYPE_CHECKING:
+    from unreel.reviewers.local.server import Engine
+    from unreel.reviewers.local.serving import ServedModel, ServingPlan
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CKPT", type=click.Path(path_type=Path))
+@click.option(
+    "--adapter",
+    "adapters",
+    multiple=True,
+    metavar="NAME=DIR",
+    help="Serve this adapter of CKPT too, unmerged. Repeat it for several.",
+)
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen. Others than this machine need a key: VLLM_API_KEY.",
+)
+@click.option(
+    "--gpus",
+    type=click.IntRange(0, 64),
+    default=1,
+    show_default=True,
+    help="Cards to spread the model over; 0 for a build of vLLM for processors.",
+)
+@click.option(
+    "--max-length", type=click.IntRange(256), help="Most tokens of a question with its answer."
+)
+@click.option(
+    "--python",
+    type=click.Path(path_type=Path),
+    default=sys.executable,
+    show_default="the one that runs unreel",
+    help="Interpreter of the environment that has vLLM.",
+)
+@json_option
+def serve(  # noqa: PLR0913  one parameter for each option
+    *,
+    checkpoint: Path,
+    adapters: tuple[str, ...],
+    port: int,
+    host: str,
+    gpus: int,
+    max_length: int | None,
+    python: Path,
+    as_json: bool,
+) -> None:
+    """Serve the checkpoint or adapter CKPT with vLLM, and tell which --model asks it.
+
+    Nothing is fetched, no code of the checkpoint runs, and only this machine can ask. Runs until Ctrl-C
+    or SIGTERM, then ends with status 0 and leaves no process behind.
+    """
+    from unreel.reviewers.local.server import find_engine, require_place
+    from unreel.reviewers.local.serving import Place, plan_serving
+
+    place = Place(host=host, port=port, gpus=gpus, max_length=max_length)
+    plan = plan_serving(checkpoint, place=place, adapters=dict(map(_read_adapter, adapters)))
+    engine = find_engine(python, plan)
+    require_place(place)
+    for remark in plan.remarks:
+        say(f"unreel: {remark}")
+    _run(plan, engine, as_json=as_json)
+
+
+def _run(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
+    from unreel.reviewers.local.server import running
+
+    with ExitStack() as held:
+        with Meter() as meter:
+            meter.tell(f"starting vLLM {engine.version}")
+            server = held.enter_context(running(plan, engine, tell=meter.tell))
+        try:
+            _tell(plan, engine, as_json=as_json)
+            server.wait()
+        except Stopped:
+            say("unreel: ending the server")
+
+
+def _tell(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
+    if as_json:
+        served = [
+            {
+                "model": _typed(model, plan),
+                "show": model.forms,
+                "box_space": model.box_spaces,
+                "taught": () if model.taught is None else model.taught.instruments,
+            }
+            for model in plan.models
+        ]
+        print_json(
+            {
+                "vllm": engine.version,
+                "address": plan.place.url,
+                "models": served,
+                "remarks": plan.remarks,
+            }
+        )
+        return
+    say(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
+    for model in plan.models:
+        for form in model.forms:
+            for words in _taught(model):
+                space = model.box_spaces.get(form)
+                boxes = f" --box-space {shlex.quote(space)}" if space else ""
+                echo(f"--model {_typed(model, plan)} --show {form}{boxes}{words}")
+
+
+def _typed(model: "ServedModel", plan: "ServingPlan") -> str:
+    return f"vllm/{model.name}@{plan.place.url}/v1"
+
+
+def _taught(model: "ServedModel") -> Iterator[str]:
+    """What it was taught to be asked, as it is typed; nothing for a model that unreel did not train."""
+    if model.taught is None or not model.taught.instruments:
+        yield ""
+        return
+    for one in model.taught.instruments:
+        kept = one.condition.model_dump()
+        condition = ",".join(f"{name}={value}" for name, value in kept.items() if value is not None)
+        yield f" --protocol {one.protocol} --condition {condition}"
+
+
+def _read_adapter(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        option, remedy = (
+            "--adapter",
+            "Write NAME=DIR, for example --adapter strict=runs/strict/model",
+        )
+        raise InvalidSettingError(option, f"cannot use {text!r}", remedy)
+    return name, Path(folder)

