@@ -54,7 +54,7 @@ def test_no_sampling_settings_come_from_the_folder(tmp_path: Path) -> None:
 )
 def test_its_name_tells_the_family_to_whoever_asks(tmp_path: Path, kind: str, family: str) -> None:
     planned = plan(write_model(tmp_path / "Great Model!", kind))
-    assert planned.models[0].name == f"{family}.Great-Model"
+    assert planned.models[0].name.startswith(f"{family}.Great-Model.")
     assert find_family(planned.models[0].name).name == family
 
 
@@ -94,11 +94,12 @@ def test_an_adapter_is_served_beside_its_base_and_goes_first(tmp_path: Path) -> 
     tuned = teach(write_adapter(tmp_path / "tuned", r=12), base=str(base))
     planned = plan(tuned)
     assert planned.base == base
-    assert [m.name for m in planned.models] == ["qwen2.5-vl.tuned", "qwen2.5-vl.base"]
+    names = [m.name.rpartition(".")[0] for m in planned.models]
+    assert names == ["qwen2.5-vl.tuned", "qwen2.5-vl.base"]
     assert [m.forms for m in planned.models] == [("video",), ("frames",)]
     assert taken(planned, "--max-lora-rank") == "16"
     assert json.loads(taken(planned, "--lora-modules")) == {
-        "name": "qwen2.5-vl.tuned",
+        "name": planned.models[0].name,
         "path": str(tuned),
     }
     assert "--enable-tower-connector-lora" not in planned.arguments
@@ -143,10 +144,10 @@ def test_boxes_are_told_where_the_processor_is_not_the_familys(tmp_path: Path) -
     ("spoil", "words"),
     [
         (lambda m: (m / "config.json").unlink(), "config.json"),
-        (lambda m: (m / "config.json").write_text("[]"), "not an object"),
+        (lambda m: (m / "config.json").write_text("[]"), "config.json"),
         (lambda m: (m / "config.json").write_text('{"model_type": "llama"}'), "'llama'"),
         (lambda m: (m / "config.json").write_text('{"model_type": ["qwen3_vl"]}'), "qwen3_vl"),
-        (lambda m: (m / "model.safetensors").rename(m / "pytorch_model.bin"), "can run code"),
+        (lambda m: (m / "model.safetensors").rename(m / "pytorch_model.bin"), "can hold code"),
         (lambda m: (m / "processor_config.json").unlink(), "processor"),
     ],
 )
@@ -183,14 +184,15 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         plan(base, adapters={"a": other})
     tuned = write_adapter(tmp_path / "tuned")
     with pytest.raises(InvalidSettingError, match="one name for two"):
-        plan(base, adapters={"base": tuned})
+        own = teach(write_adapter(tmp_path / "own"), base=str(base))
+        plan(own, adapters={"own": own})
     with pytest.raises(InvalidSettingError, match="no name of letters"):
         plan(base, adapters={"a b": tuned})
     with pytest.raises(InvalidSettingError, match="another family"):
         plan(base, adapters={"qwen3-vl": tuned})
     with pytest.raises(UnreadableSourceError, match="does not name its base"):
         plan(tuned)
-    with pytest.raises(UnreadableSourceError, match="nothing is fetched"):
+    with pytest.raises(UnreadableSourceError, match="no such folder"):
         plan(teach(write_adapter(tmp_path / "far"), base="Qwen/Qwen2.5-VL-7B-Instruct"))
     with pytest.raises(InvalidSettingError, match="128000 tokens at most"):
         plan(base, Place(max_length=200_000))
@@ -205,3 +207,24 @@ def test_a_model_is_spread_over_cards_or_computed_without_one(tmp_path: Path) ->
     without = plan(folder, Place(gpus=0))
     assert "--enforce-eager" in without.arguments
     assert without.usual["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+
+
+def test_other_weights_have_another_name(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "m")
+    before = plan(folder).models[0].name
+    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + b"more")
+    assert plan(folder).models[0].name != before
+
+
+def test_an_adapter_trained_with_another_processor_is_refused(tmp_path: Path) -> None:
+    base, tuned = write_model(tmp_path / "base"), write_adapter(tmp_path / "tuned")
+    (tuned / "processor_config.json").write_bytes((base / "processor_config.json").read_bytes())
+    (tuned / "chat_template.jinja").write_text("{{ messages }}")
+    with pytest.raises(InvalidSettingError, match="another processor"):
+        plan(base, adapters={"a": tuned})
+    (base / "chat_template.jinja").write_text("{{ messages }}")
+    assert plan(base, adapters={"a": tuned}).models
+    half = {"size": {"shortest_edge": 1, "longest_edge": 2}}
+    (tuned / "processor_config.json").write_text(json.dumps({"image_processor": half}))
+    with pytest.raises(InvalidSettingError, match="another processor"):
+        plan(base, adapters={"a": tuned})

@@ -73,7 +73,7 @@ def serve(  # noqa: PLR0913  one parameter for each option
     from unreel.reviewers.local.serving import Place, plan_serving
 
     place = Place(host=host, port=port, gpus=gpus, max_length=max_length)
-    plan = plan_serving(checkpoint, place=place, adapters=dict(map(_read_adapter, adapters)))
+    plan = plan_serving(checkpoint, place=place, adapters=_read_adapters(adapters))
     engine = find_engine(python, plan)
     require_place(place)
     for remark in plan.remarks:
@@ -139,12 +139,16 @@ def _taught(model: "ServedModel") -> Iterator[str]:
         yield f" --protocol {one.protocol} --condition {condition}"
 
 
-def _read_adapter(text: str) -> tuple[str, Path]:
-    name, _, folder = text.partition("=")
-    if not name or not folder:
-        option, remedy = (
-            "--adapter",
-            "Write NAME=DIR, for example --adapter strict=runs/strict/model",
-        )
-        raise InvalidSettingError(option, f"cannot use {text!r}", remedy)
-    return name, Path(folder)
+def _read_adapters(typed: tuple[str, ...]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for text in typed:
+        name, _, folder = text.partition("=")
+        option, problem = "--adapter", f"cannot use {text!r}"
+        if not name or not folder:
+            remedy = "Write NAME=DIR, for example --adapter strict=runs/strict/model"
+            raise InvalidSettingError(option, problem, remedy)
+        if name in found:
+            remedy = f"Name each differently: {name} is {found[name]} already"
+            raise InvalidSettingError(option, problem, remedy)
+        found[name] = Path(folder)
+    return found

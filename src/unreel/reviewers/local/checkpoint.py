@@ -54,7 +54,7 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """Its title with a digest of its weights and of what decides how it sees a question."""
-        return f"local/{_title(self.folder)}@{self.digest[:_SHORT]}"
+        return f"local/{title(self.folder)}@{self.digest[:_SHORT]}"
 
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Its name as a reviewer: what differs from the usual manner is part of it."""
@@ -194,7 +194,7 @@ def _untaught(folder: Path, form: Form) -> Taught:
     return Taught(family=name, input=form, box_space=family(name).boxes)
 
 
-def _title(folder: Path) -> str:
+def title(folder: Path) -> str:
     """What people call it: its folder, with the training's where it has no name of its own."""
     return "-".join(reversed(list(_words(folder.resolve())))) or "model"
 

@@ -18,18 +18,22 @@ from unreel.reviewers.local.adapters import (
     read_adapter,
     read_object,
 )
+from unreel.reviewers.local.checkpoint import (
+    ADAPTER,
+    CONFIG,
+    Checkpoint,
+    digest_weights,
+    read_checkpoint,
+    title,
+)
 from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768
 """Tokens of a question and its answer, where nobody says otherwise and the model can take more."""
-_FAMILIES: Final[Mapping[str, FamilyName]] = {
-    "qwen2_5_vl": "qwen2.5-vl",
-    "qwen3_vl": "qwen3-vl",
-    "video_llama_3": "videollama3",
-}
 _MOST_IMAGES: Final = 256
 """Frames of one clip that may be shown one by one."""
+_DIGITS: Final = 8
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _SKEWED: Final = ((5, 6), (5, 23))
 """From and before these releases transformers loses the length of a video after it: decision 0027."""
@@ -109,22 +113,22 @@ def plan_serving(
         UnreadableSourceError: A folder does not hold what it should.
         InvalidSettingError: The parts do not go together, or vLLM cannot serve them.
     """
-    base = _base_of(checkpoint)
-    config = _read_config(base)
-    family = _family(base, config)
-    own = {_plain(checkpoint): checkpoint} if checkpoint.resolve() != base else {}
+    own = _read_own(checkpoint)
+    whole = own if own.base is None else read_checkpoint(own.base)
+    base, family = whole.folder.resolve(), whole.taught.family
+    config = read_object(base / CONFIG, "Name a folder with a model's config.json")
+    named = {} if own is whole else {None: own.folder}
     held = [
-        _suiting(read_adapter(_serve_name(family, name), folder), family)
-        for name, folder in [*own.items(), *(adapters or {}).items()]
+        _suiting(read_adapter(_serve_name(family, name, folder), folder), family, base)
+        for name, folder in [*named.items(), *(adapters or {}).items()]
     ]
     remarks: list[str] = []
-    taught = read_taught(base)
-    forms = _forms(base, config, family, taught, remarks)
-    whole = _served(_serve_name(family, _plain(base)), base, family, forms, taught)
+    forms = _forms(whole, config, remarks)
+    first = _served(_serve_name(family, None, base), base, family, forms, _declared(whole))
     tuned = [
-        _served(adapter.name, base, family, forms, adapter.taught or taught) for adapter in held
+        _served(each.name, base, family, forms, each.taught or _declared(whole)) for each in held
     ]
-    models = (*tuned, whole) if own else (whole, *tuned)
+    models = (first, *tuned) if own is whole else (*tuned, first)
     _require_distinct([model.name for model in models])
     asked = {form for model in models for form in model.forms}
     return ServingPlan(
@@ -133,7 +137,7 @@ def plan_serving(
         place=place,
         models=models,
         arguments=(
-            *("--served-model-name", whole.name),
+            *("--served-model-name", first.name),
             *_reach(place),
             *_shape(place, config, family),
             *_media(asked, family),
@@ -146,62 +150,31 @@ def plan_serving(
     )
 
 
-def _base_of(checkpoint: Path) -> Path:
-    """The folder of the whole model: `checkpoint` itself, or the base that it names as an adapter."""
-    if not checkpoint.is_dir():
-        problem, remedy = "no folder of a checkpoint", "Name the folder that holds its weights"
-        raise UnreadableSourceError(str(checkpoint), problem, remedy)
-    if not (checkpoint / "adapter_config.json").exists():
-        return checkpoint.resolve()
-    taught = read_taught(checkpoint)
-    if taught is None or taught.base is None:
-        problem = "an adapter that does not name its base"
-        remedy = f"Serve the base: unreel serve BASE --adapter {_plain(checkpoint)}={checkpoint}"
-        raise UnreadableSourceError(str(checkpoint), problem, remedy)
-    base = Path(taught.base) if Path(taught.base).is_absolute() else checkpoint / taught.base
-    if not base.is_dir():
-        base = Path(taught.base)
-    if not base.is_dir():
-        problem = f"its base {taught.base} is no folder of this machine, and nothing is fetched"
-        remedy = f"Name where it is: unreel serve BASE --adapter {_plain(checkpoint)}={checkpoint}"
-        raise UnreadableSourceError(str(checkpoint), problem, remedy)
-    return base.resolve()
+def _read_own(checkpoint: Path) -> Checkpoint:
+    if (checkpoint / ADAPTER).is_file():
+        taught = read_taught(checkpoint)
+        if taught is None or taught.base is None:
+            problem = "an adapter that does not name its base"
+            remedy = f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}"
+            raise UnreadableSourceError(str(checkpoint), problem, remedy)
+    return read_checkpoint(checkpoint)
 
 
-def _read_config(folder: Path) -> Mapping[str, Any]:
-    return read_object(folder / "config.json", "Name a folder with a model's config.json")
+def _declared(whole: Checkpoint) -> Taught | None:
+    return whole.taught if whole.is_ours else None
 
 
-def _family(folder: Path, config: Mapping[str, Any]) -> FamilyName:
-    kind = str(config.get("model_type"))
-    if kind not in _FAMILIES:
-        problem = f"a model of the kind {kind[:40]!r}, which is not one of {', '.join(_FAMILIES)}"
-        remedy = "Start its server yourself, and ask it as compatible/NAME@http://host:port/v1"
-        raise UnreadableSourceError(str(folder), problem, remedy)
-    if not any(folder.glob("*.safetensors")):
-        problem = "no weights as safetensors; other files of weights can run code and are not read"
-        raise UnreadableSourceError(str(folder), problem, "Save it again as safetensors")
-    return _FAMILIES[kind]
-
-
-def _forms(
-    folder: Path,
-    config: Mapping[str, Any],
-    family: FamilyName,
-    taught: Taught | None,
-    remarks: list[str],
-) -> tuple[Form, ...]:
+def _forms(whole: Checkpoint, config: Mapping[str, Any], remarks: list[str]) -> tuple[Form, ...]:
     """The forms in which the whole model may be asked."""
-    if taught is not None:
-        return (taught.input,)
-    saved = tuple(
-        int(part) for part in re.findall(r"\d+", str(config.get("transformers_version")))[:2]
-    )
-    if family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
+    if whole.is_ours:
+        return (whole.taught.input,)
+    said = re.findall(r"\d+", str(config.get("transformers_version")))
+    saved = tuple(int(part) for part in said[:2])
+    if whole.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
         remarks.append(
-            f"{folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. If it was "
-            "tuned on video there, its text positions after a video are others than vLLM's, so it is "
-            "served for frames only"
+            f"{whole.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
+            "If it was tuned on video there, its text positions after a video are others than "
+            "vLLM's, so it is served for frames only"
         )
         return ("frames",)
     return ("frames", "video")
@@ -225,14 +198,18 @@ def _box_space(base: Path, family: FamilyName, form: Form, taught: Taught | None
     rule = known.film if form == "video" else known.resize
     if convention != "model-input" or rule is None:
         return None
-    least, most = _bounds(base, form)
-    if (least, most) == (rule.min_pixels, rule.max_pixels):
+    bounds = _bounds(base, form)
+    if bounds is None:
+        problem = f"its processor does not tell between which sizes it keeps {form}"
+        remedy = "Save the model's processor beside its weights"
+        raise UnreadableSourceError(str(base), problem, remedy)
+    if bounds == (rule.min_pixels, rule.max_pixels):
         return None
-    return f"{RESIZED}{least}-{most}"
+    return f"{RESIZED}{bounds[0]}-{bounds[1]}"
 
 
-def _bounds(base: Path, form: Form) -> tuple[int, int]:
-    """Between how many pixels the model's own processor keeps a frame."""
+def _bounds(base: Path, form: Form) -> tuple[int, int] | None:
+    """Between how many pixels the processor in `base` keeps a frame; `None` where none is there."""
     half = "video_processor" if form == "video" else "image_processor"
     own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
     for name in ("processor_config.json", own):
@@ -244,8 +221,7 @@ def _bounds(base: Path, form: Form) -> tuple[int, int]:
                 return int(size["shortest_edge"]), int(size["longest_edge"])
             if isinstance(part, Mapping) and {"min_pixels", "max_pixels"} <= {*part}:
                 return int(part["min_pixels"]), int(part["max_pixels"])
-    problem = f"its processor does not tell between which sizes it keeps {form}"
-    raise UnreadableSourceError(str(base), problem, "Save the model's processor beside its weights")
+    return None
 
 
 def _mend_marks(base: Path) -> Mapping[str, str]:
@@ -307,11 +283,25 @@ def _media(forms: set[Form], family: FamilyName) -> Sequence[str]:
     return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
 
 
-def _suiting(adapter: Adapter, family: FamilyName) -> Adapter:
+def _suiting(adapter: Adapter, family: FamilyName, base: Path) -> Adapter:
+    """`adapter`, if the server shows questions to it as its training did: by the base's processor."""
     if adapter.taught is not None and adapter.taught.family != family:
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
         raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
+    form = "frames" if adapter.taught is None else adapter.taught.input
+    own = _bounds(adapter.folder, form)
+    template = adapter.folder / "chat_template.jinja"
+    same = not template.exists() or template.read_bytes() == _template(base)
+    if own not in {None, _bounds(base, form)} or not same:
+        problem = f"{adapter.folder} was trained with another processor than the one in {base}"
+        remedy = "Merge it into its base and serve that, or ask it with local/"
+        raise InvalidSettingError(SETTING, problem, remedy)
     return adapter
+
+
+def _template(folder: Path) -> bytes:
+    file = folder / "chat_template.jinja"
+    return file.read_bytes() if file.exists() else b""
 
 
 def _require_distinct(names: Sequence[str]) -> None:
@@ -320,19 +310,17 @@ def _require_distinct(names: Sequence[str]) -> None:
         raise InvalidSettingError(SETTING, problem, "Give each adapter a name of its own")
 
 
-def _serve_name(family: FamilyName, name: str) -> str:
-    """A name by which the model's family is found again by whoever asks."""
-    if not _NAME.fullmatch(name):
+def _serve_name(family: FamilyName, name: str | None, folder: Path) -> str:
+    """A name by which whoever asks knows the model's family, and other weights from these."""
+    if name is not None and not _NAME.fullmatch(name):
         problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
         raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
-    given = f"{family}.{name}"
+    given = f"{family}.{name or _plain(folder)}.{digest_weights(folder)[:_DIGITS]}"
     if find_family(given).name != family:
-        problem = f"{name!r} is named like a model of another family"
+        problem = f"{name or folder.name!r} is named like a model of another family"
         raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
     return given
 
 
 def _plain(folder: Path) -> str:
-    return (
-        re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(folder.resolve().name)).strip("-._") or "model"
-    )
+    return re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(title(folder))).strip("-._") or "model"
