@@ -183,8 +183,8 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="belongs on qwen3-vl"):
         plan(base, adapters={"a": other})
     tuned = write_adapter(tmp_path / "tuned")
+    own = teach(write_adapter(tmp_path / "own"), base=str(base))
     with pytest.raises(InvalidSettingError, match="one name for two"):
-        own = teach(write_adapter(tmp_path / "own"), base=str(base))
         plan(own, adapters={"own": own})
     with pytest.raises(InvalidSettingError, match="no name of letters"):
         plan(base, adapters={"a b": tuned})

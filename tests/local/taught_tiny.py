@@ -1,0 +1,111 @@
+"""A tiny checkpoint that learned its clips by heart, and an adapter that answers them in other words.
+
+Random weights agree everywhere: what differs between two ways of running a model shows in a trained one.
+"""
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from local.sheets import ask, shown
+from unreel.reviewers.contract import Sheet
+from unreel.reviewers.local.checkpoint import digest_weights
+from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.local.taught import FamilyName, Form, Taught, write_taught
+
+N_CLIPS = 20
+FORMS: tuple[Form, ...] = ("frames", "video")
+_BATCH = 10
+
+
+def taught(family: FamilyName, form: Form, **more: Any) -> Taught:
+    return Taught(family=family, input=form, box_space="permille", **more)
+
+
+def sheets() -> list[Sheet]:
+    """Clips whose frames lie a second or two apart, so that the length of a video counts."""
+    return [
+        ask([shown([Fraction(i * (2 + n % 3), 2) for i in range(6)], size=(56, 56), seed=37 * n)])
+        for n in range(N_CLIPS)
+    ]
+
+
+def answers(seed: int, words: str) -> list[str]:
+    drawn = random.Random(seed)
+    return [
+        f"{words} [{drawn.randrange(100)}, {drawn.randrange(100)}] {drawn.randrange(9)}.{n % 10}"
+        for n in range(N_CLIPS)
+    ]
+
+
+def teach(
+    model: Any, lessons: Sequence[Encoded], encoder: Encoder, *, steps: int, rate: float
+) -> float:
+    """Train all that can be trained; the last loss."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=rate, weight_decay=0.0)
+    model.train()
+    loss = math.inf
+    for step, batch in enumerate(_batches(lessons, steps)):
+        share = min(1.0, (step + 1) / 20) * 0.5 * (1 + math.cos(math.pi * step / steps))
+        for group in optimiser.param_groups:
+            group["lr"] = rate * share
+        out = model(**encoder.collate(batch, pad="right"))
+        optimiser.zero_grad()
+        out.loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        optimiser.step()
+        loss = float(out.loss.detach())
+    return loss
+
+
+def write_base(tiny: Path, folder: Path, family: FamilyName, *, steps: int) -> float:
+    """A checkpoint that answers all clips in both forms; it declares the first."""
+    model = load_model(tiny, device="cpu", dtype=torch.float32)
+    encoder = Encoder.open(tiny, taught(family, "frames"))
+    loss = teach(model, _lessons(tiny, family, answers(1, "FAKE")), encoder, steps=steps, rate=2e-3)
+    model.save_pretrained(folder)
+    encoder.save(folder)
+    write_taught(encoder.taught, folder)
+    return loss
+
+
+def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -> float:
+    """An adapter on `base` that answers in other words; it declares the second form."""
+    from peft import LoraConfig, get_peft_model
+
+    plain = load_model(base, device="cpu", dtype=torch.float32)
+    layers = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
+    model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
+    told = taught(family, "video", base=str(base), base_digest=digest_weights(base))
+    encoder = Encoder.open(base, told)
+    loss = teach(model, _lessons(base, family, answers(2, "REAL")), encoder, steps=steps, rate=4e-3)
+    model.save_pretrained(folder)
+    encoder.save(folder)
+    write_taught(told, folder)
+    return loss
+
+
+def _lessons(folder: Path, family: FamilyName, targets: Sequence[str]) -> list[Encoded]:
+    lessons = []
+    for form in FORMS:
+        encoder = Encoder.open(folder, taught(family, form))
+        for sheet, target in zip(sheets(), targets, strict=True):
+            encoded = encoder.encode(sheet, target)
+            assert isinstance(encoded, Encoded), encoded
+            lessons.append(encoded)
+    return lessons
+
+
+def _batches(lessons: Sequence[Encoded], steps: int) -> Iterable[list[Encoded]]:
+    drawn, waiting = random.Random(0), list[Encoded]()
+    for _ in range(steps):
+        if len(waiting) < _BATCH:
+            waiting += drawn.sample(lessons, len(lessons))
+        yield [waiting.pop() for _ in range(_BATCH)]
