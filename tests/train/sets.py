@@ -54,7 +54,6 @@ def recipe(benchmark: Path | str | None, **changes: Any) -> TrainRecipe:
     """A recipe that trains `trace` on that benchmark; `changes` replace its sections."""
     data = {
         "benchmark": None if benchmark is None else str(benchmark),
-        "split": None,
         "protocol": "trace",
         "condition": {"sampling": "uniform-4", "prompt": "fine-tuning"},
     }

@@ -110,7 +110,7 @@ def test_what_gives_no_example_is_counted_with_its_reason(read: Read, tmp_path: 
 def test_a_benchmark_without_the_truth_is_refused_with_its_first_reason(
     read: Read, scenes: Path
 ) -> None:
-    rated = {"benchmark": str(scenes), "split": None, "protocol": "realism"}
+    rated = {"benchmark": str(scenes), "protocol": "realism"}
     with pytest.raises(UnreadableSourceError, match="no rating"):
         read(recipe(scenes, data=[rated]))
 
@@ -148,7 +148,10 @@ def test_a_split_can_be_held_out_and_what_it_shares_with_training_is_left_out(
         (real("e", group="5", split="test"), clip(5)),
     ]
     root = write_set(tmp_path / "set", entries)
-    found = read(recipe(root, holdout={"split": "val", "near_duplicates": False}))
+    held = {"split": "val", "near_duplicates": False}
+    assert names(read(recipe(root, holdout=held)).train) == {"a", "b"}
+    whole = recipe(root).data[0].model_dump() | {"split": None}
+    found = read(recipe(root, holdout=held, data=[whole]))
     assert "e" in names(found.train)  # every other split is learned from where none is named
     assert names(found.held_out) == {"d"}
     assert [r.name for r in found.left_out.first] == ["c"]
@@ -219,8 +222,8 @@ def test_pairs_and_ratings_give_examples_too(read: Read, tmp_path: Path) -> None
         entries.append((fake(f"f{n}", group=f"g{n}", rating=rating), clip(50 + n)))
     root = write_set(tmp_path / "set", entries)
     data = [
-        {"benchmark": str(root), "split": None, "protocol": "preference"},
-        {"benchmark": str(root), "split": None, "protocol": "realism", "weight": 0.5},
+        {"benchmark": str(root), "protocol": "preference"},
+        {"benchmark": str(root), "protocol": "realism", "weight": 0.5},
     ]
     found = read(recipe(root, data=data))
     every = (*found.train, *found.held_out)

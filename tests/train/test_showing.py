@@ -25,7 +25,8 @@ from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.opening import lend
 from unreel.train.examples.example import Example, Lesson
 from unreel.train.examples.reading import read_examples
-from unreel.train.examples.showing import FamilyRule, lay_out
+from unreel.train.examples.showing import lay_out
+from unreel.train.examples.viewing import ByRule
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Listener:
     wants = frozenset({Material.FRAMES})
 
     def box_space(self, exhibit: Exhibit) -> str:
-        return FamilyRule("qwen2.5-vl").box_space(exhibit)
+        return ByRule("qwen2.5-vl", "frames").box_space(exhibit)
 
     async def answer(self, sheet: Sheet) -> Reply | Failure:
         self.sheets.append(sheet)
@@ -82,7 +83,7 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
     listener = Listener()
     desk = Desk(reader, open_file=partial(local_copy, access=access), find_change=find_change)
     for example in read_examples(wanted, access=access, folder=tmp_path).train:
-        lesson = lay_out(example, showing(access, reader), FamilyRule("qwen2.5-vl"))
+        lesson = lay_out(example, showing(access, reader), ByRule("qwen2.5-vl", "frames"))
         asked = lend(listener).open()
         asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
         (sheet,) = listener.sheets
@@ -100,7 +101,7 @@ def test_boxes_are_taught_in_the_space_that_the_model_sees(
     family: str, access: Access, reader: MediaReader, root: Path, tmp_path: Path
 ) -> None:
     wanted = recipe(root, holdout={"share": 0, "near_duplicates": False})
-    rule = FamilyRule(family)  # type: ignore[arg-type]
+    rule = ByRule(family, "video")  # type: ignore[arg-type]
     for example in read_examples(wanted, access=access, folder=tmp_path).train:
         lesson = lay_out(example, showing(access, reader), rule)
         assert isinstance(lesson, Lesson)
@@ -121,7 +122,7 @@ def test_a_clip_that_is_gone_or_changed_is_a_failure_and_no_error(
     first, second = read_examples(wanted, access=access, folder=tmp_path / "kept").train
 
     def reason(example: Example) -> FailureReason:
-        lesson = lay_out(example, showing(access, reader), FamilyRule("qwen3-vl"))
+        lesson = lay_out(example, showing(access, reader), ByRule("qwen3-vl", "frames"))
         assert isinstance(lesson, Failure)
         return lesson.reason
 

@@ -1,86 +1,49 @@
 """The `unreel` command: a table of words, each loaded when it is typed."""
 
 import sys
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
 import click
 
-from unreel.cli.helping import fit, no_command, with_nearest
+from unreel.cli.helping import with_nearest
+from unreel.cli.late import LateGroup, Word
 from unreel.cli.output import say
 from unreel.cli.stopping import Stopped, hear_signals
 from unreel.cli.streams import guard_streams
 from unreel.core.errors import told
 from unreel.core.registry import Lazy
 
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A command: where it lives, and its line in `unreel --help`, which loads none of them."""
-
-    target: Lazy
-    line: str
-
-
 COMMANDS: Final = {
-    "benchmarks": _Word(
+    "benchmarks": Word(
         Lazy("unreel.cli.benchmarks:benchmarks"), "Show layouts of benchmarks, or check yours."
     ),
-    "eval": _Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
-    "compare": _Word(
+    "eval": Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
+    "compare": Word(
         Lazy("unreel.cli.compare:compare"), "Tell what reviewers differ by on the same clips."
     ),
-    "curate": _Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
-    "doctor": _Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
-    "export": _Word(Lazy("unreel.cli.export:export"), "Take a benchmark or a run to another tool."),
-    "frames": _Word(
+    "curate": Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
+    "doctor": Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
+    "export": Word(Lazy("unreel.cli.export:export"), "Take a benchmark or a run to another tool."),
+    "frames": Word(
         Lazy("unreel.cli.frames:frames"), "Write the frames that a plan picks, as JPEG."
     ),
-    "probe": _Word(Lazy("unreel.cli.probe:probe"), "Tell the exact facts of video files."),
-    "published": _Word(
+    "probe": Word(Lazy("unreel.cli.probe:probe"), "Tell the exact facts of video files."),
+    "published": Word(
         Lazy("unreel.cli.published:published"), "Show or recalculate the papers' figures."
     ),
-    "report": _Word(Lazy("unreel.cli.report:report"), "Show runs as pages to look at."),
-    "review": _Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
-    "runs": _Word(Lazy("unreel.cli.runs:runs"), "List runs, check one, or mend a copy of it."),
-    "score": _Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
-    "serve": _Word(Lazy("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
+    "report": Word(Lazy("unreel.cli.report:report"), "Show runs as pages to look at."),
+    "review": Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
+    "runs": Word(Lazy("unreel.cli.runs:runs"), "List runs, check one, or mend a copy of it."),
+    "score": Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
+    "serve": Word(Lazy("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
+    "train": Word(Lazy("unreel.cli.train:train"), "Train a reviewer on people's judgements."),
 }
 
 
-class _LateGroup(click.Group):
-    """A group that imports a command only when somebody names it."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        return list(COMMANDS)
-
-    def get_command(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        cmd_name: str,
-    ) -> click.Command | None:
-        word = COMMANDS.get(cmd_name)
-        return None if word is None else fit(word.target.load())
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in COMMANDS and name.isidentifier() and not ctx.resilient_parsing:
-            raise no_command(name, COMMANDS, ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        formatter: click.HelpFormatter,
-    ) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, word.line) for name, word in COMMANDS.items()])
-
-
-@click.command(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=LateGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(version("unreel"), prog_name="unreel")
 def unreel() -> None:
     """Tell whether a video looks AI-generated, where, when and why.

@@ -16,7 +16,8 @@ from unreel.recipes.changing import apply_change
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, MaxTokens, Section, Seed, Text, Unit
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.local.taught import FamilyName, Form
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.taught import FamilyName, Form, Taught, TaughtInstrument
 
 _SHIPPED: Final = files("unreel.train") / "recipes"
 _TOML: Final = ".toml"
@@ -63,6 +64,7 @@ class DataSection(Section):
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = "train"
+    """Of a benchmark that names any; one that names none is taken whole."""
     protocol: Text
     condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
     weight: Positive = 1.0
@@ -260,6 +262,24 @@ class TrainRecipe(Section):
     reward: RewardSection | None = None
     """Absent: supervised training alone."""
     published: PublishedSection | None = None
+
+    @property
+    def taught(self) -> Taught:
+        """How what it trains is to be asked: as its examples are shown, each instrument once."""
+        instruments = {
+            data.protocol: TaughtInstrument(
+                protocol=data.protocol,
+                version=data.instrument.instrument.version,
+                condition=data.condition,
+            )
+            for data in reversed(self.data)
+        }
+        return Taught(
+            family=self.model.family,
+            input=self.input,
+            box_space=family(self.model.family).boxes,
+            instruments=tuple(reversed(instruments.values())),
+        )
 
 
 def check_recipe(values: object) -> TrainRecipe:

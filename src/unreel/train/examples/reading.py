@@ -150,7 +150,8 @@ class _Gathering:
         benchmark, reading = _open(section, self._shelf.access, section.path), Reading()
         entries = list(reading.watch(benchmark))
         held = self._recipe.holdout.split
-        own = [e for e in entries if section.split in {None, e.split} and e.split != held]
+        split = section.split if reading.splits - {""} else None
+        own = [e for e in entries if split in {None, e.split} and e.split != held]
         if not own:
             raise reading.nothing(str(section.path), section.split)
         for rejected in reading.rejected:

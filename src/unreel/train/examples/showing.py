@@ -1,6 +1,5 @@
 """From an example to the lesson that a model is given: shown as a question is, answered in the model's own space."""
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from unreel.core.errors import InvalidValueError
@@ -9,8 +8,6 @@ from unreel.protocols.protocol import protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.asking import Showing, lay_sheet
 from unreel.reviewers.contract import Exhibit, Material
-from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.taught import FamilyName
 from unreel.train.examples.example import Example, Lesson
 
 SEEN: Final = frozenset({Material.FRAMES})
@@ -18,22 +15,11 @@ SEEN: Final = frozenset({Material.FRAMES})
 
 
 class Sees(Protocol):
-    """Knows the space of a model's boxes; an encoder does, and a family's own rule."""
+    """Knows the space of a model's boxes; an encoder does, and the rule of a family."""
 
     def box_space(self, exhibit: Exhibit) -> str:
         """In the words of `declare_space`."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyRule:
-    """What a family declares of its boxes, for a machine that has no processor of the model."""
-
-    family: FamilyName
-
-    def box_space(self, exhibit: Exhibit) -> str:
-        """By the size that the family's models resize a picture to."""
-        return family(self.family).box_space(*exhibit.shown_size)
 
 
 def lay_out(example: Example, showing: Showing, sees: Sees) -> Lesson | Failure:

@@ -1,0 +1,53 @@
+"""Groups of commands that are loaded when they are typed, so that help stays quick."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from unreel.cli.helping import fit, no_command
+from unreel.core.registry import Lazy
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A command: where it lives, and its line in the help of its group, which loads none of them."""
+
+    target: Lazy
+    line: str
+
+
+class LateGroup(click.Group):
+    """A group that imports a command only when somebody names it; `words` are its commands by name."""
+
+    def __init__(self, *, words: Mapping[str, Word], **given: Any) -> None:
+        super().__init__(**given)
+        self.words = words
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(self.words)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        word = self.words.get(cmd_name)
+        return None if word is None else fit(word.target.load())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in self.words and name.isidentifier() and not ctx.resilient_parsing:
+            raise no_command(name, self.words, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, word.line) for name, word in self.words.items()])

@@ -1,0 +1,25 @@
+"""`unreel train`: a reviewer learned from people's judgements."""
+
+from typing import Final
+
+import click
+
+from unreel.cli.late import LateGroup, Word
+from unreel.core.registry import Lazy
+
+_WORDS: Final = {
+    "recipes": Word(
+        Lazy("unreel.cli.train_examples:recipes"), "List the recipes that come with unreel."
+    ),
+    "examples": Word(
+        Lazy("unreel.cli.train_examples:examples"), "Show what a model will see, as a page."
+    ),
+}
+
+
+@click.command(cls=LateGroup, words=_WORDS)
+def train() -> None:
+    """Train a reviewer on people's judgements, by one recipe.
+
+    RECIPE is a TOML file, or the name of one that comes with unreel: see `unreel train recipes`.
+    """

@@ -1,0 +1,71 @@
+"""`unreel train examples` and `recipes`: what a model will see, before anything is trained."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_table, say
+from unreel.cli.train_options import clip_options, recipe_options
+from unreel.core.registry import Lazy
+
+
+@click.command()
+@recipe_options
+@click.option(
+    "--n",
+    "most",
+    type=click.IntRange(1, 500),
+    default=12,
+    show_default=True,
+    help="Examples to show, of all data, both sides and both labels in turn.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the page, and of what is found at the clips.  [default: examples-NAME]",
+)
+@clip_options
+def examples(*, as_json: bool, **given: Any) -> None:
+    """Write a page with examples of RECIPE: frames as the model sees them, boxes, prompt and answer.
+
+    The model's own processor is used where its folder is here, else the rule of its family; the page says
+    which. No weights are read.
+    """
+    shown = Lazy("unreel.cli.train_examples_job:show_examples", "eval").load()(**given)
+    if as_json:
+        print_json(shown)
+        return
+    for reason, n in shown.left_out.items():
+        say(f"left out: {n} {reason}")
+    for reason, n in shown.not_compared.items():
+        say(f"not compared by what they show: {n} {reason}")
+    say(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")
+    say(f"{len(shown.examples)} are shown; sizes and tokens by {shown.view}")
+    echo(shown.page)
+
+
+@click.command()
+@json_option
+def recipes(*, as_json: bool) -> None:
+    """List the recipes that come with unreel, with the numbers that they rerun."""
+    from unreel.train.recipe import read_recipe, shipped_recipes
+
+    read = [read_recipe(name) for name in shipped_recipes()]
+    figures = {r.name: r.published.figures if r.published else {} for r in read}
+    rows = [
+        {
+            "recipe": recipe.name,
+            "model": recipe.model.name,
+            "tune": recipe.model.tune,
+            "asks": ", ".join(f"{d.protocol} {d.condition.prompt}" for d in recipe.data),
+        }
+        for recipe in read
+    ]
+    if as_json:
+        print_json([row | {"published": figures[row["recipe"]]} for row in rows])
+        return
+    told = {name: ", ".join(f"{k} {v:g}" for k, v in own.items()) for name, own in figures.items()}
+    print_table(
+        (*rows[0], "published"), [row | {"published": told[row["recipe"]] or "-"} for row in rows]
+    )

@@ -1,0 +1,70 @@
+"""The page of `unreel train examples`, from what was typed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from unreel.core.names import plain_name
+from unreel.core.settings import read_settings
+from unreel.core.writing import Folder
+from unreel.engine.access import find_change, local_copy
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader, require_protection
+from unreel.reviewers.asking import Showing
+from unreel.train.examples.page import PAGE, Seen, write_page
+from unreel.train.examples.reading import read_examples
+from unreel.train.examples.viewing import open_view
+from unreel.train.recipe import read_recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What was written, and what it is about."""
+
+    page: Path
+    recipe: str
+    view: str
+    n_train: int
+    n_held_out: int
+    left_out: Mapping[str, int]
+    not_compared: Mapping[str, int]
+    examples: tuple[Seen, ...]
+
+
+def show_examples(  # noqa: PLR0913  one parameter for each option
+    *,
+    recipe: str,
+    data: tuple[str, ...],
+    changes: tuple[str, ...],
+    most: int,
+    out: Path | None,
+    accept_leak: bool,
+    outside: bool,
+    trusted: bool,
+) -> Shown:
+    """Read the examples of the recipe and write their page."""
+    settings = read_settings()
+    require_protection(settings, trusted=trusted)
+    resolved = read_recipe(recipe, data=data, changes=changes)
+    folder = out or Path(f"examples-{plain_name(resolved.name)}")
+    access = replace(open_access(settings, trusted=trusted), outside=outside)
+    found = read_examples(
+        resolved, access=access, folder=Folder(folder).make("found"), accept_leak=accept_leak
+    )
+    view = open_view(resolved)
+    with media_reader(settings, trusted=trusted) as reader:
+        showing = Showing(
+            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+        )
+        shown = write_page(resolved, found, showing=showing, view=view, most=most, out=folder)
+    return Shown(
+        page=folder / PAGE,
+        recipe=resolved.name,
+        view=view.told,
+        n_train=len(found.train),
+        n_held_out=len(found.held_out),
+        left_out=found.left_out.reasons,
+        not_compared=found.not_compared,
+        examples=tuple(shown),
+    )

@@ -1,0 +1,43 @@
+"""What every command that takes a training recipe has in common."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from unreel.cli.consent import outside_option
+from unreel.cli.output import json_option, trusted_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def recipe_options(command: F) -> F:
+    """Add the recipe, its data and changes to it."""
+    options = (
+        click.argument("recipe"),
+        click.option(
+            "--data",
+            multiple=True,
+            type=click.Path(exists=True),
+            metavar="PATH",
+            help="Benchmark of the recipe's [[data]]; repeat it for several, in their order.",
+        ),
+        click.option(
+            "--set",
+            "changes",
+            multiple=True,
+            metavar="SECTION.KEY=VALUE",
+            help="Change the recipe, for example optimise.epochs=2. Repeatable.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def clip_options(command: F) -> F:
+    """Add what every command that opens the clips of a recipe may be told."""
+    leak = click.option(
+        "--accept-leak", is_flag=True, help="Train although clips to be scored on are shown in it."
+    )
+    return leak(outside_option(trusted_option(json_option(command))))

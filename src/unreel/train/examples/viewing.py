@@ -1,0 +1,149 @@
+"""How large a model sees a lesson and how many tokens it takes: by its processor, or by its family's rule."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import Exhibit
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.endpoint.tokens import CHARACTERS
+from unreel.reviewers.local.taught import FamilyName, Form
+from unreel.train.examples.example import Lesson
+from unreel.train.plan.load import SIGHT, Stratum, load_of
+from unreel.train.recipe import TrainRecipe
+
+if TYPE_CHECKING:
+    from unreel.reviewers.local.encoder import Encoder
+
+_NEEDED: Final = ("torch", "torchvision", "transformers")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Tokens of a lesson."""
+
+    prompt: int
+    """With all that is seen."""
+    answer: int
+
+
+class View(Protocol):
+    """What a model makes of a lesson."""
+
+    @property
+    def told(self) -> str:
+        """Whose figures these are, in words."""
+        ...
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """The space of its boxes, in the words of `declare_space`."""
+        ...
+
+    def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
+        """Width and height of the frames after the model's resize."""
+        ...
+
+    def count(self, lesson: Lesson) -> Counted | Failure:
+        """Its tokens, or why the model cannot be given it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByRule:
+    """The rule of a family, as its published processors declare it: for a machine that has none of them."""
+
+    family: FamilyName
+    form: Form
+
+    @property
+    def told(self) -> str:
+        """Whose figures these are."""
+        return f"the rule of the {self.family} family: tokens are an estimate"
+
+    def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
+        """By the bounds of the published processor."""
+        return SIGHT[self.family, self.form].seen(*exhibit.shown_size, len(exhibit.frames))
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """By the family's convention."""
+        match family(self.family).boxes:
+            case "model-input":
+                width, height = self.seen_size(exhibit)
+            case "pixel":
+                width, height = exhibit.shown_size
+            case declared:
+                return declared
+        return f"model-input {width}x{height}"
+
+    def count(self, lesson: Lesson) -> Counted | Failure:
+        """As `unreel train plan` counts."""
+        question, video = lesson.example.question, lesson.example.clips[0].facts.video
+        answer = math.ceil(len(lesson.target) / CHARACTERS)
+        load = load_of(
+            Stratum(
+                examples=1,
+                seconds=video.duration_s,
+                rate=video.average_rate or Fraction(1),
+                width=video.width,
+                height=video.height,
+                clips=len(lesson.example.clips),
+                protocol=question.instrument.protocol,
+                condition=question.condition,
+                answer_tokens=answer,
+            ),
+            self.family,
+            self.form,
+        )
+        return Counted(load.prompt_tokens + load.vision_tokens, answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ByProcessor:
+    """The model's own processor."""
+
+    encoder: "Encoder"
+    folder: Path
+
+    @property
+    def told(self) -> str:
+        """Whose figures these are."""
+        return f"the processor in {self.folder}"
+
+    def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
+        """As the processor works it out."""
+        return self.encoder.seen_size(exhibit)
+
+    def box_space(self, exhibit: Exhibit) -> str:
+        """As the checkpoint will be read."""
+        return self.encoder.box_space(exhibit)
+
+    def count(self, lesson: Lesson) -> Counted | Failure:
+        """The tokens that the model is given."""
+        encoded = self.encoder.encode(lesson.sheet, lesson.target)
+        if isinstance(encoded, Failure):
+            return encoded
+        return Counted(encoded.n_prompt, len(encoded.input_ids) - encoded.n_prompt)
+
+
+def open_view(recipe: TrainRecipe) -> View:
+    """The processor of the recipe's model where it lies in a folder of this machine, else its family's rule."""
+    folder = Path(recipe.model.name)
+    if folder.is_dir() and not missing_packages():
+        from unreel.reviewers.local.encoder import Encoder
+
+        try:
+            return ByProcessor(Encoder.open(folder, recipe.taught), folder)
+        except InvalidSettingError:
+            pass  # a folder without a processor: the rule is told in its place
+    return ByRule(recipe.model.family, recipe.input)
+
+
+def missing_packages() -> Sequence[str]:
+    """Packages that a processor needs and that are not installed."""
+    return [name for name in _NEEDED if find_spec(name) is None]
