@@ -82,10 +82,15 @@ def choose(examples: Examples, *, most: int, seed: int) -> list[tuple[Example, s
             kinds[example.data, side, bool(example.creator)].append((drawn, example))
     queues = [
         [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
-        for (_, side, _), found in sorted(kinds.items())
+        for (_, side, _), found in sorted(kinds.items(), key=lambda kind: _turn(kind[0]))
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [each for each in turns if each is not None][:most]
+
+
+def _turn(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
+    data, side, generated = kind
+    return data, side != "train", not generated
 
 
 def write_page(
