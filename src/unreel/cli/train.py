@@ -14,6 +14,9 @@ _WORDS: Final = {
     "examples": Word(
         Lazy("unreel.cli.train_examples:examples"), "Show what a model will see, as a page."
     ),
+    "compare": Word(
+        Lazy("unreel.cli.train_compare:compare"), "Tell what two checkpoints differ by."
+    ),
 }
 
 

@@ -1,0 +1,96 @@
+"""`unreel train compare`: two checkpoints side by side on the clips that both judged."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from unreel.cli.compare import compare as compare_runs
+from unreel.cli.eval import eval_
+from unreel.cli.output import json_option, say, trusted_option
+from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
+from unreel.reviewers.local.taught import FILE, Taught, read_taught
+
+_ASKED_WRONGLY: Final = 2
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--benchmark",
+    type=click.Path(exists=True),
+    metavar="PATH",
+    help="What both checkpoints are asked about; runs were asked already.",
+)
+@click.option("--protocol", help="What they are asked.  [default: what the checkpoint was taught]")
+@click.option("--split", help="Ask about this split alone.")
+@click.option("--layout", help="How the benchmark lies on disk, where it could be several.")
+@click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this figure.")
+@trusted_option
+@json_option
+def compare(
+    *,
+    first: str,
+    second: str,
+    out: str | None,
+    metrics: tuple[str, ...],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Tell what FIRST and SECOND differ by, with intervals: runs of `unreel eval`, or checkpoints.
+
+    A checkpoint is asked about --benchmark as `unreel eval --model local/CHECKPOINT` asks it; a second
+    call asks only what has no answer yet. Then both are compared as `unreel compare` does.
+    """
+    folder = out or "-".join(["compare", *(plain_name(Path(n).name) for n in (first, second))])
+    runs = tuple(
+        _run_of(name, f"{folder}/{place}", **asked)
+        for place, name in (("first", first), ("second", second))
+    )
+    click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
+
+
+def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any) -> str:
+    """The run at `name`, or that of the checkpoint there, asked now."""
+    checkpoint = Path(name)
+    if not (checkpoint / FILE).is_file():
+        return name
+    taught = read_taught(checkpoint)
+    if benchmark is None:
+        option, problem = (
+            "--benchmark",
+            f"{name} is a checkpoint, and nobody says what to ask it about",
+        )
+        raise InvalidSettingError(
+            option, problem, "Name the benchmark, or two runs of `unreel eval`"
+        )
+    asked["protocol"] = asked["protocol"] or _only_instrument(name, taught)
+    say(f"asking {name}")
+    try:
+        # Its scorecard is talk here: the comparison is what stdout is for.
+        with contextlib.redirect_stdout(sys.stderr):
+            click.get_current_context().invoke(
+                eval_,
+                benchmark=benchmark,
+                models=(f"local/{checkpoint}",),
+                out=out,
+                trusted=trusted,
+                **asked,
+            )
+    except SystemExit as ended:
+        if ended.code == _ASKED_WRONGLY:
+            raise
+    return out
+
+
+def _only_instrument(name: str, taught: Taught | None) -> str:
+    known = [] if taught is None else [each.protocol for each in taught.instruments]
+    if len(known) == 1:
+        return known[0]
+    option, problem = "--protocol", f"{name} was taught {' and '.join(known) or 'nothing'}"
+    raise InvalidSettingError(option, problem, "Name the one that both are asked")
