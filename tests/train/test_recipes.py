@@ -1,6 +1,7 @@
 """The recipes that come with the package: readable, with the papers' own numbers, and closed."""
 
 import re
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from unreel.benchmarks.published.tables import show
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
+from unreel.curate.recipe import check_recipe as check_curation
 from unreel.train.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
 
 SHIPPED = shipped_recipes()
@@ -171,3 +173,12 @@ def test_a_path_alone_names_a_benchmark_to_be_scored_on() -> None:
     }
     held = check_recipe(values).holdout.benchmarks
     assert [(h.benchmark, h.split) for h in held] == [("there", None), ("here", "test")]
+
+
+def test_the_recipes_of_the_page_are_recipes() -> None:
+    page = (Path(__file__).parents[2] / "docs/training.md").read_text(encoding="utf-8")
+    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
+    (curated,) = [block for block in blocks if "inject" in block]
+    assert check_curation(curated).inject is not None
+    (mixed,) = [block for block in blocks if "model" in block]
+    assert [data.weight for data in check_recipe(mixed).data] == [1, 0.5]
