@@ -14,7 +14,7 @@ RECIPE = check_recipe(
     {
         "name": "tiny",
         "model": {"name": "base", "family": "qwen2.5-vl"},
-        "data": {"benchmark": "clips", "protocol": "trace"},
+        "data": {"benchmark": "clips", "protocol": "trace", "condition": {"prompt": "fine-tuning"}},
     }
 )
 ACCURACY = {"name": "accuracy", "value": {"value": 81.5, "low": 70.0, "high": 90.0, "n": 64}}
@@ -24,14 +24,14 @@ CARD = Card(
     step=100,
     recipe=RECIPE.model_dump(mode="json"),
     data={
-        "train": "d" * 64,
+        "digest": "d" * 64,
         "n_train": 1000,
-        "held_out": "e" * 64,
+        "benchmarks": ["clips, split train, contents cccc"],
         "n_held_out": 64,
         "left_out": {"no-video": 3},
     },
     base={"name": "Qwen2.5-VL-7B", "digest": "f" * 64, "licence": "apache-2.0"},
-    licences={"CC0-1.0": 900, "": 100},
+    licences=("", "CC0-1.0"),
     look={
         "step": 100,
         "loss": 0.25,
@@ -53,10 +53,9 @@ def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None
     page = as_markdown(CARD)
     for said in (
         "d" * 64,
-        "e" * 64,
+        "contents cccc",
         "apache-2.0",
-        "CC0-1.0 (900)",
-        "not stated (100)",
+        "not stated for some, CC0-1.0",
         "| accuracy | 81.500 | 70.000 to 90.000 | 64 |",
         "not measured: no confidence was asked for",
         "no-video: 3 left out",
@@ -72,7 +71,7 @@ def test_a_card_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_strangers_licence_brings_no_markup() -> None:
-    page = as_markdown(replace(CARD, licences={"<script>|`\n# pwned": 1}))
+    page = as_markdown(replace(CARD, licences=("<script>|`\n# pwned",)))
     assert "<script>" not in page
     assert "\n# pwned" not in page
 

@@ -15,15 +15,19 @@ def _recipe(**optimise: object) -> TrainRecipe:
         {
             "name": "tiny",
             "model": {"name": "base", "family": "qwen2.5-vl"},
-            "data": {"benchmark": "clips", "protocol": "reality"},
+            "data": {
+                "benchmark": "clips",
+                "protocol": "reality",
+                "condition": {"prompt": "direct"},
+            },
             "optimise": optimise,
         }
     )
 
 
 def _begun(recipe: TrainRecipe | None = None, **changed: object) -> Begun:
-    given = {"base": "b", "n_devices": 1} | changed
-    return Begun.of(recipe or _recipe(), train=[], held_out=[], **given)
+    given = {"data": "d", "base": "b", "n_devices": 1} | changed
+    return Begun(recipe=(recipe or _recipe()).model_dump(mode="json"), **given)
 
 
 def _save(folder: Path, step: int) -> None:
@@ -49,6 +53,7 @@ def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Pat
     ("changed", "told"),
     [
         ({"recipe": _recipe(learning_rate=1e-3)}, "optimise.learning_rate was 1e-05 and is 0.001"),
+        ({"data": "other"}, "the examples, their answers or what is held out"),
         ({"base": "other"}, "the model that it starts from has other weights"),
         ({"n_devices": 8}, "it ran on 1 devices and is to run on 8"),
     ],

@@ -1,36 +1,40 @@
-"""The list of examples follows from seed and weights alone."""
+"""The list of examples follows from keys, weights and the seed alone."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
-from unreel.train.order import Order, count_steps
+from unreel.train.order import Order, count_steps, pass_length
 from unreel.train.recipe import OptimiseSection
 
 
-def _epoch(order: Order, epoch: int) -> list[int]:
-    return [order[epoch * len(order) + i] for i in range(len(order))]
+def _examples(n: int, data: int = 0) -> list[SimpleNamespace]:
+    return [SimpleNamespace(key=f"{data}-{i}", data=data) for i in range(n)]
 
 
-def test_an_epoch_of_equal_weights_holds_each_example_once() -> None:
-    order = Order([1.0] * 101, seed=3)
-    for epoch in range(5):
-        assert sorted(_epoch(order, epoch)) == list(range(101))
+def _keys(order: Order, start: int, n: int) -> list[str]:
+    return [order[start + i].key for i in range(n)]
 
 
-def test_epochs_differ_and_come_out_the_same_again() -> None:
-    first, second = Order([1.0] * 50, seed=3), Order([1.0] * 50, seed=3)
-    assert _epoch(first, 0) != _epoch(first, 1)
-    assert _epoch(second, 1) == _epoch(first, 1)
-    assert _epoch(Order([1.0] * 50, seed=4), 0) != _epoch(first, 0)
+def test_a_pass_holds_each_example_once_and_the_next_follows_it() -> None:
+    examples = _examples(31)
+    order = Order(examples, weights=[1.0], seed=3)
+    for epoch in range(3):
+        assert sorted(_keys(order, 31 * epoch, 31)) == sorted(each.key for each in examples)
+    assert _keys(order, 0, 31) != _keys(order, 31, 31)
 
 
-def test_a_weight_says_how_often_an_example_is_drawn_against_the_others() -> None:
-    order = Order([3.0] * 10 + [1.0] * 30, seed=0)
-    drawn = Counter(each for epoch in range(8) for each in _epoch(order, epoch))
-    assert sum(drawn[i] for i in range(10)) == 160
-    assert all(8 <= drawn[i] <= 16 for i in range(10))
-    assert all(0 < drawn[i] <= 8 for i in range(10, 40))
+def test_a_place_far_behind_is_the_same_for_who_starts_there() -> None:
+    examples = _examples(10) + _examples(10, data=1)
+    read_through = Order(examples, weights=[1.0, 0.3], seed=3)
+    all_keys = _keys(read_through, 0, 100)
+    assert _keys(Order(examples, weights=[1.0, 0.3], seed=3), 70, 30) == all_keys[70:]
+
+
+def test_a_list_of_rare_examples_alone_never_ends_either() -> None:
+    order = Order(_examples(2), weights=[0.1], seed=0)
+    assert Counter(_keys(order, 0, 20)) == {"0-0": 10, "0-1": 10}
 
 
 @pytest.mark.parametrize(
@@ -44,4 +48,5 @@ def test_a_weight_says_how_often_an_example_is_drawn_against_the_others() -> Non
     ],
 )
 def test_steps_fill_the_epochs_or_are_what_the_recipe_says(given, devices, steps) -> None:
-    assert count_steps(OptimiseSection(**given), n_examples=100, n_devices=devices) == steps
+    in_a_pass = pass_length(_examples(100), [1.0])
+    assert count_steps(OptimiseSection(**given), in_a_pass=in_a_pass, n_devices=devices) == steps

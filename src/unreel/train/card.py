@@ -37,11 +37,11 @@ class Card:
     step: int
     recipe: Mapping[str, Any]
     data: Mapping[str, Any]
-    """Digests and counts of what was learned from and of what was held out."""
+    """Digest and counts of what was learned from and of what was held out."""
     base: Mapping[str, Any]
     """The model that it started from: name, digest and licence."""
-    licences: Mapping[str, int]
-    """Of the clips, as their benchmarks declare them, with counts; "" for none declared."""
+    licences: Sequence[str]
+    """Of the clips, as their benchmarks declare them; "" where some declare none."""
     look: Mapping[str, Any] | None
     """The last look at the held-out part, with intervals; `None` where nothing was held out."""
     unshown: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -142,13 +142,12 @@ def _taught(card: Card, recipe: TrainRecipe) -> list[str]:
 
 
 def _learned(card: Card) -> list[str]:
-    licences = ", ".join(
-        f"{_cell(name) or _NOT_STATED} ({n:,})" for name, n in sorted(card.licences.items())
-    )
+    licences = ", ".join(_cell(name) or f"{_NOT_STATED} for some" for name in card.licences)
     lines = [
         "## What it learned from\n",
-        f"- {card.data['n_train']:,} examples, digest `{card.data['train']}`",
-        f"- held out: {card.data['n_held_out']:,} examples, digest `{card.data['held_out']}`",
+        f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
+        f"- digest of all examples and their answers: `{card.data['digest']}`",
+        *(f"- {_cell(each)}" for each in card.data["benchmarks"]),
         f"- licences of the clips, as declared: {licences or _NOT_STATED}",
         *(f"- {_cell(reason)}: {n:,} left out" for reason, n in card.data["left_out"].items()),
     ]

@@ -19,6 +19,8 @@ _LAYERS: Final[Mapping[FamilyName, str]] = {
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """What FSDP splits a model at."""
+LAUNCHED: Final = "unreel.cli.train_launch"
+"""The module that each process runs."""
 _MASTER: Final = "MASTER"
 
 
@@ -82,7 +84,7 @@ def write_launch(
     text = json.dumps(configure(devices, model, cpu=cpu), indent=1)
     config = Folder(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]
-    behind = ["-m", "unreel.train.launch", *typed]
+    behind = ["-m", LAUNCHED, "train", "run", *typed]
     if devices.nodes == 1:
         return Launch(config=config, commands=(shlex.join([*base, *behind]),))
     port = ["--main_process_ip", _MASTER, "--main_process_port", "29500"]

@@ -1,18 +1,15 @@
 """What a training was begun with: kept in its folder, and compared before it goes on."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.train.checkpoints import Checkpoint, Checkpoints
-from unreel.train.examples.example import Example
-from unreel.train.recipe import TrainRecipe
 
 FILE: Final = "training.json"
 _MOST_BYTES: Final = 4 << 20
@@ -30,30 +27,10 @@ class Begun:
 
     recipe: Mapping[str, Any]
     data: str
-    """Digest of the examples that are learned from, with their answers."""
-    held_out: str
+    """Digest of the examples, of their answers, and of which are held out."""
     base: str
     """Digest of the weights that it starts from."""
     n_devices: int
-
-    @classmethod
-    def of(
-        cls,
-        recipe: TrainRecipe,
-        *,
-        train: Sequence[Example],
-        held_out: Sequence[Example],
-        base: str,
-        n_devices: int,
-    ) -> "Begun":
-        """What `recipe` begins with these examples."""
-        return cls(
-            recipe=recipe.model_dump(mode="json"),
-            data=digest_examples(train),
-            held_out=digest_examples(held_out),
-            base=base,
-            n_devices=n_devices,
-        )
 
     def differences(self, before: "Begun") -> Iterator[str]:
         """What is not as it was, in words."""
@@ -65,19 +42,13 @@ class Begun:
             if not is_free and old.get(key) != new.get(key):
                 yield f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
         for name, words in {
-            "data": "the examples are not those of before",
-            "held_out": "other clips are held out",
+            "data": "the examples, their answers or what is held out are not those of before",
             "base": "the model that it starts from has other weights",
         }.items():
             if getattr(before, name) != getattr(self, name):
                 yield words
         if before.n_devices != self.n_devices:
             yield f"it ran on {before.n_devices} devices and is to run on {self.n_devices}"
-
-
-def digest_examples(examples: Sequence[Example]) -> str:
-    """What tells a set of examples from another: their questions, their order and their answers."""
-    return digest(*(part for each in examples for part in (each.key, repr(each.truth))))
 
 
 def read_begun(folder: Path) -> Begun | None:

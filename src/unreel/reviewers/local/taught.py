@@ -7,6 +7,7 @@ from pydantic import Field
 
 from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.question import Condition
+from unreel.core.writing import Folder
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, Section, Text
 from unreel.reviewers.condition import ConditionSection
@@ -58,4 +59,5 @@ def read_taught(folder: Path) -> Taught | None:
 
 def write_taught(taught: Taught, folder: Path) -> None:
     """Declare it beside the weights."""
-    (folder / FILE).write_text(taught.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    text = taught.model_dump_json(indent=2) + "\n"
+    Folder(folder, published=True).write(FILE, text.encode())

@@ -1,15 +1,18 @@
 """What was shown once, kept in memory for the next epoch: JPEGs are small, decoding is not."""
 
 import contextlib
+import os
 import pickle
+import signal
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.managers import BaseManager
 from typing import Any
 
 
-class Shelf:
+class Gallery:
     """Values by key, as many as fit into `most_bytes`; what nobody asked for longest goes first."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -33,32 +36,49 @@ class Shelf:
             self._n_bytes -= len(gone)
 
 
-def recall(shelf: Any, key: str) -> Any:
+def recall(gallery: Any, key: str) -> Any:
     """The value kept under `key`; `None` where none is.
 
     What is unpickled here was pickled by this training, in memory: no file is behind it.
     """
-    data = shelf.get(key)
+    data = gallery.get(key)
     return None if data is None else pickle.loads(data)  # noqa: S301
 
 
-def keep(shelf: Any, key: str, value: object) -> None:
+def keep(gallery: Any, key: str, value: object) -> None:
     """Keep `value` for the next time."""
-    shelf.put(key, pickle.dumps(value))
+    gallery.put(key, pickle.dumps(value))
 
 
 class _Keeper(BaseManager):
-    """A process that keeps one shelf for all who decode."""
+    """A process that keeps one gallery for all who decode."""
 
 
-_Keeper.register("Shelf", Shelf)
+_Keeper.register("Gallery", Gallery)
+
+
+def serve_parent() -> None:
+    """Let this process end with the one that trains, however that ends, and leave Ctrl-C to it.
+
+    A training that is killed asks nobody to end, and torch's own watch sees only the fork server, which
+    lives for as long as its children.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 @contextlib.contextmanager
-def open_shelf(most_bytes: int, *, shared: bool) -> Iterator[Any]:
-    """A shelf for this process, or one in a process of its own that decoding processes share."""
+def open_gallery(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """A gallery for this process, or one in a process of its own that decoding processes share."""
     if not shared:
-        yield Shelf(most_bytes)
+        yield Gallery(most_bytes)
         return
-    with _Keeper(ctx=get_context("forkserver")) as keeper:
-        yield keeper.Shelf(most_bytes)  # type: ignore[attr-defined]  # registered by name
+    keeper = _Keeper(ctx=get_context("forkserver"))
+    keeper.start(serve_parent)
+    with keeper:
+        yield keeper.Gallery(most_bytes)  # type: ignore[attr-defined]  # registered by name

@@ -1,0 +1,57 @@
+"""The model that a training starts from: its folder, its digest, its licence, and how it will be asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.checkpoint import digest_weights, locate_model
+from unreel.reviewers.local.taught import Taught, TaughtInstrument
+from unreel.train.card import base_licence
+from unreel.train.recipe import ModelSection, TrainRecipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A model on this machine."""
+
+    name: str
+    """As its makers call it, or its folder."""
+    folder: Path
+    digest: str
+    licence: str
+    """As it declares it; "" where it does not."""
+
+
+def find_base(section: ModelSection) -> Base:
+    """The model of that name: a folder, or one that was fetched from a hub.
+
+    Raises:
+        UnreadableSourceError: It is not here.
+    """
+    folder = locate_model(section.name, section.revision)
+    return Base(
+        name=folder.absolute().name if Path(section.name).is_dir() else section.name,
+        folder=folder,
+        digest=digest_weights(folder),
+        licence=base_licence(folder),
+    )
+
+
+def teaching(recipe: TrainRecipe, base: Base) -> Taught:
+    """How the checkpoint will be asked: as its examples are shown."""
+    is_adapter = recipe.model.tune == "lora"
+    return Taught(
+        family=recipe.model.family,
+        input=recipe.input,
+        box_space=family(recipe.model.family).boxes,
+        instruments=tuple(
+            TaughtInstrument(
+                protocol=data.protocol,
+                version=data.instrument.instrument.version,
+                condition=data.condition,
+            )
+            for data in recipe.data
+        ),
+        base=str(base.folder.absolute()) if is_adapter else None,
+        base_digest=base.digest if is_adapter else None,
+    )

@@ -1,0 +1,259 @@
+"""A training from recipe to model: what is read, what is kept, where it goes on, how it ends."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import transformers
+from accelerate.utils import broadcast_object_list
+from transformers import AutoProcessor
+
+from unreel.core.writing import Folder
+from unreel.engine.access import Access
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place
+from unreel.reviewers.local.encoder import Encoder
+from unreel.train.base import Base, find_base, teaching
+from unreel.train.card import Card, read_versions
+from unreel.train.checkpoints import INNER, Checkpoint, Checkpoints
+from unreel.train.examples.reading import Examples, ReadData, read_examples
+from unreel.train.examples.shelf import OnStep
+from unreel.train.gallery import open_gallery
+from unreel.train.keeping import Begun, Going, begin
+from unreel.train.lessons import Lessons
+from unreel.train.looking import Looker
+from unreel.train.models import prepare_model
+from unreel.train.order import Order, count_steps, pass_length
+from unreel.train.processes import Process, this_process
+from unreel.train.recipe import TrainRecipe
+from unreel.train.teacher import HISTORY, Desk, Teacher, read_vigil
+from unreel.train.watching import Vigil
+
+GALLERY_BYTES: Final = 2 << 30
+"""What was shown is kept up to this size; an epoch of 8 frames a clip takes about 200 kB each."""
+
+Ended = Literal["done", "early", "asked"]
+"""After all steps, by patience, or because a person asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What came of a training."""
+
+    folder: Path
+    model: Path | None
+    """Absent where a person stopped it."""
+    step: int
+    """Of the model, or the one that was reached."""
+    n_steps: int
+    loss: float | None
+    """Of the last step that was taken."""
+    held_out_loss: float | None
+    ended: Ended
+    went_on_from: int | None
+    """The step of the checkpoint that it went on from."""
+    unshown: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spectator:
+    """Who is told how far a training is, and may ask it to stop."""
+
+    on_reading: OnStep = lambda _part, _progress: None
+    on_start: Callable[[int, int], None] = lambda _from, _to: None
+    on_step: Callable[[int, float, Vigil], None] = lambda _step, _loss, _vigil: None
+    should_stop: Callable[[], bool] = lambda: False
+
+
+def train(
+    recipe: TrainRecipe,
+    folder: Path,
+    *,
+    access: Access,
+    going: Going = "either",
+    accept_leak: bool = False,
+    spectator: Spectator = Spectator(),  # noqa: B008  a frozen value
+) -> Trained:
+    """Train as `recipe` says and leave the model in `folder`/model; go on where one was stopped.
+
+    Raises:
+        UnreadableSourceError: Another training was begun there, or one runs there now.
+    """
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    process = this_process()
+    with _alone(folder) if process.is_first else contextlib.nullcontext():
+        examples: Examples = _told_by_first(
+            process, lambda: _read(recipe, folder, access, spectator, accept_leak=accept_leak)
+        )
+        base = _told_by_first(process, lambda: find_base(recipe.model))
+        begun = Begun(
+            recipe=recipe.model_dump(mode="json"),
+            data=examples.digest,
+            base=base.digest,
+            n_devices=process.n,
+        )
+        start = _told_by_first(process, lambda: begin(begun, folder, going=going))
+        job = _Job(recipe, folder, access, examples, base, begun, spectator)
+        return job.run(start, n_devices=process.n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    recipe: TrainRecipe
+    folder: Path
+    access: Access
+    examples: Examples
+    base: Base
+    begun: Begun
+    spectator: Spectator
+
+    def run(self, start: Checkpoint | None, *, n_devices: int) -> Trained:
+        in_a_pass = pass_length(self.examples.train, self.examples.weights)
+        n_steps = count_steps(self.recipe.optimise, in_a_pass=in_a_pass, n_devices=n_devices)
+        vigil = Vigil() if start is None else read_vigil(start.path)
+        if start is not None and vigil.ended:
+            return self._end(vigil, start.step, n_steps, loss=None, start=start)
+        self.spectator.on_start(0 if start is None else start.step, n_steps)
+        n_workers = self.recipe.optimise.workers
+        with open_gallery(GALLERY_BYTES, shared=n_workers > 0) as gallery:
+            teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
+            teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
+        losses = [each["loss"] for each in teacher.state.log_history if "loss" in each]
+        step = teacher.state.global_step
+        return self._end(vigil, step, n_steps, loss=losses[-1] if losses else None, start=start)
+
+    def _teacher(
+        self, start: Checkpoint | None, vigil: Vigil, *, n_steps: int, gallery: Any
+    ) -> Teacher:
+        recipe, taught = self.recipe, teaching(self.recipe, self.base)
+        encoder = Encoder.open(self.base.folder, taught)
+        order = Order(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
+        lessons = Lessons(order, encoder=encoder, access=self.access, gallery=gallery)
+        looker = Looker(
+            self.examples.held_out,
+            lessons,
+            encoder=encoder,
+            most=recipe.watch.clips,
+            max_tokens=recipe.max_tokens,
+            seed=recipe.seed,
+        )
+        desk = Desk(
+            recipe=recipe,
+            folder=self.folder,
+            taught=taught,
+            lessons=lessons,
+            n_examples=len(self.examples.train),
+            look=looker,
+            card=self.card,
+            on_step=self.spectator.on_step,
+            should_stop=self.spectator.should_stop,
+        )
+        is_lora = recipe.model.tune == "lora"
+        weights = self.base.folder if is_lora or start is None else start.path
+        adapter = start.path if is_lora and start is not None else None
+        model = prepare_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
+        processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
+        return Teacher(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
+
+    def card(self, vigil: Vigil, step: int) -> Card:
+        """What is told with the checkpoint of `step`."""
+        return Card(
+            name=self.recipe.name,
+            step=step,
+            recipe=self.begun.recipe,
+            data={
+                "digest": self.begun.data,
+                "n_train": len(self.examples.train),
+                "n_held_out": len(self.examples.held_out),
+                "benchmarks": [_tell(data) for data in self.examples.data],
+                "left_out": dict(self.examples.left_out.reasons),
+            },
+            base={
+                "name": self.base.name,
+                "digest": self.base.digest,
+                "licence": self.base.licence,
+            },
+            licences=sorted({each for data in self.examples.data for each in data.licences}),
+            look=vigil.last,
+            unshown=vigil.unshown,
+            versions=read_versions(),
+        )
+
+    def _end(
+        self,
+        vigil: Vigil,
+        step: int,
+        n_steps: int,
+        *,
+        loss: float | None,
+        start: Checkpoint | None,
+    ) -> Trained:
+        chosen = vigil.best_step if self.recipe.watch.patience is not None else step
+        model = None
+        if vigil.ended:
+            chosen = step if chosen is None else chosen
+            model = self.folder / "model"
+            if this_process().is_first:
+                write_model(self.folder, step=chosen)
+        return Trained(
+            folder=self.folder,
+            model=model,
+            step=step if model is None or chosen is None else chosen,
+            n_steps=n_steps,
+            loss=loss,
+            held_out_loss=None if vigil.last is None else vigil.last["loss"],
+            ended=vigil.ended or "asked",  # type: ignore[arg-type]  # as `Vigil` keeps it
+            went_on_from=None if start is None else start.step,
+            unshown=vigil.unshown,
+        )
+
+
+def write_model(folder: Path, *, step: int) -> None:
+    """Make `folder`/model of the checkpoint of `step`, without what only a training reads."""
+    checkpoints, root = Checkpoints(folder), Folder(folder, published=True)
+    found, there = checkpoints.at(step), checkpoints.model()
+    if found is None or (there is not None and there.step == step):
+        return
+    draft = checkpoints.begin("model")
+    name = draft.relative_to(folder).as_posix()
+    for each in root.files(found.path.relative_to(folder).as_posix()):
+        if not each.startswith(f"{INNER}/") and each not in {HISTORY, "seal.json"}:
+            root.link(found.path / each, f"{name}/{each}")
+    checkpoints.finish("model", step=step)
+
+
+def _read(
+    recipe: TrainRecipe, folder: Path, access: Access, spectator: Spectator, *, accept_leak: bool
+) -> Examples:
+    return read_examples(
+        recipe,
+        access=access,
+        folder=folder / "data",
+        accept_leak=accept_leak,
+        on_step=spectator.on_reading,
+    )
+
+
+def _tell(data: ReadData) -> str:
+    """A benchmark by its name and its contents, not by where it lies on this machine."""
+    split = "" if data.split is None else f", split {data.split}"
+    contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
+    return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Refuse a second training in the same folder while this one runs."""
+    with writer_lock(Place(str(folder)) / "training"):
+        yield
+
+
+def _told_by_first(process: Process, find: Callable[[], Any]) -> Any:
+    """What the first process finds, in all of them: only one looks at the disk."""
+    found = [find() if process.is_first else None]
+    if process.n > 1:
+        broadcast_object_list(found)
+    return found[0]

@@ -1,0 +1,77 @@
+"""Tiny models of the real architectures learn, are saved, and are loaded again."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("lance")
+
+from train import lab
+from unreel.core.errors import UnreadableSourceError
+from unreel.reviewers.local.taught import read_taught
+from unreel.train.checkpoints import Checkpoints
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lab.write_lab(tmp_path_factory.mktemp("lab"))
+
+
+def test_a_training_ends_with_a_sealed_model_a_curve_and_a_card(root: Path, tmp_path: Path) -> None:
+    steps: list[tuple[int, float]] = []
+    from unreel.train.trainer import Spectator
+
+    told = Spectator(on_step=lambda step, loss, _: steps.append((step, loss)))
+    trained = lab.run(root, tmp_path, spectator=told, watch={"every": 3})
+    assert [step for step, _ in steps] == [1, 2, 3, 4, 5, 6]
+    assert steps[-1][1] < steps[0][1]
+    assert (trained.ended, trained.step, trained.loss) == ("done", 6, steps[-1][1])
+    assert trained.held_out_loss is not None
+    model = Checkpoints(tmp_path).model()
+    assert model is not None
+    names = {each.name for each in model.path.iterdir()}
+    assert {"model.safetensors", "unreel.json", "README.md", "card.json", "seal.json"} <= names
+    assert not [name for name in names if name.endswith((".bin", ".pt", ".pth"))]
+    assert [c.step for c in Checkpoints(tmp_path).whole()] == [6, 4]
+    assert (tmp_path / "curve.csv").read_text().count("\n") == 7
+    assert "trace" in (model.path / "README.md").read_text()
+
+
+def test_a_training_that_is_done_is_not_done_again(root: Path, tmp_path: Path) -> None:
+    first = lab.run(root, tmp_path, optimise={"max_steps": 2})
+    again = lab.run(root, tmp_path, optimise={"max_steps": 2})
+    assert (first.loss is not None, again.loss) == (True, None)
+    assert (again.ended, again.model) == ("done", first.model)
+
+
+def test_a_changed_recipe_is_refused_with_what_changed(root: Path, tmp_path: Path) -> None:
+    lab.run(root, tmp_path, optimise={"max_steps": 2})
+    with pytest.raises(
+        UnreadableSourceError, match=r"optimise.learning_rate was 0.001 and is 0.01"
+    ):
+        lab.run(root, tmp_path, optimise={"max_steps": 2, "learning_rate": 1e-2})
+
+
+@pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "videollama3"])
+def test_every_family_learns_with_adapters_and_is_declared(family: str, tmp_path: Path) -> None:
+    root = lab.write_lab(tmp_path / "lab", family)
+    trained = lab.run(
+        root,
+        tmp_path / "out",
+        family=family,
+        model={"tune": "lora", "vision": "frozen"},
+        optimise={"max_steps": 2},
+    )
+    taught = read_taught(trained.model)
+    assert taught is not None
+    assert (taught.family, taught.input) == (family, "frames")
+    assert (trained.model / "adapter_model.safetensors").is_file()
+    from safetensors import safe_open
+
+    with safe_open(trained.model / "adapter_model.safetensors", "pt") as weights:
+        names = list(weights.keys())
+    assert names
+    assert not [name for name in names if "visual" in name or "vision" in name or "lm_head" in name]
