@@ -15,7 +15,7 @@ from unreel.train.plan.architecture import find_architecture
 from unreel.train.plan.device import device
 from unreel.train.plan.estimate import Fleet, Plan, plan_training
 from unreel.train.plan.gathering import expected_strata
-from unreel.train.recipe import TrainRecipe, check_recipe
+from unreel.train.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
 
 
 def _deeptrace() -> list[dict[str, Any]]:
@@ -79,22 +79,26 @@ def _plan(recipe: TrainRecipe, *, gpu: str = "h100", gpus: int = 8, **fleet: Any
     )
 
 
-VIDEO_LLAMA = {
-    "model__name": "DAMO-NLP-SG/VideoLLaMA3-7B",
-    "model__family": "videollama3",
-    "data__condition": {"sampling": "fps-2-max-180", "prompt": "fine-tuning"},
-    "optimise__batch_size": 1,
-}
-
-
-@pytest.mark.parametrize(("changes", "minutes"), [({}, 70), (VIDEO_LLAMA, 40)])
+@pytest.mark.parametrize(
+    ("name", "minutes"), [("dtr-qwen2.5-vl-7b", 70), ("dtr-videollama3-7b", 40)]
+)
 def test_deep_trace_s_trainings_are_planned_within_half_of_their_published_time(
-    changes: dict[str, Any], minutes: int
+    name: str, minutes: int
 ) -> None:
-    plan = _plan(_recipe(**changes))
+    recipe = read_recipe(name)
+    assert recipe.published is not None
+    assert recipe.published.minutes == minutes
+    plan = _plan(recipe)
     assert plan.examples == pytest.approx(6114, abs=4)
     assert minutes / 1.5 < plan.hours * 60 < minutes * 1.5
     assert plan.fits
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_that_counts_its_clips_fits_the_devices_it_names(name: str) -> None:
+    recipe = read_recipe(name)
+    if all(data.expected for data in recipe.data):
+        assert _plan(recipe, gpus=recipe.devices.count).fits
 
 
 def test_twice_the_clips_are_twice_the_hours_and_the_money() -> None:
@@ -203,7 +207,7 @@ def test_a_weight_counts_as_so_many_more_examples() -> None:
 
 def test_every_assumption_is_said() -> None:
     said = " ".join(_plan(_recipe()).assumptions)
-    for word in ("parameters x tokens", "5.5%", "989 TFLOP/s", "70 minutes", "decoding", "memory"):
+    for word in ("parameters x tokens", "4.5%", "989 TFLOP/s", "70 minutes", "decoding", "memory"):
         assert word in said
     told = " ".join(_plan(_recipe(), utilisation=0.3).assumptions)
     assert "30.0%" in told

@@ -96,7 +96,6 @@ class _Swift:
             "dataset": [f"{TRAIN}.jsonl"],
             "dataset_shuffle": False,
             "max_length": longest,
-            "truncation_strategy": "raise",
             "strict": True,
             "lazy_tokenize": True,
             "add_version": False,

@@ -13,7 +13,7 @@ from unreel.train.plan.device import Device
 from unreel.train.plan.load import Load, Stratum, load_of
 from unreel.train.plan.memory import Memory, count_trained, memory_of
 from unreel.train.plan.work import asking_work, work_of
-from unreel.train.recipe import DevicesSection, TrainRecipe
+from unreel.train.recipe import DevicesSection, ModelSection, TrainRecipe
 
 HOUR_S: Final = 3600.0
 WELL_FED: Final = 0.40
@@ -38,7 +38,7 @@ UTILISATION: Final[dict[FamilyName, Utilisation]] = {
         "DeepTraceReward's 40 minutes on eight H100, one clip of some 9,500 tokens a device, need it",
     ),
     "qwen2.5-vl": Utilisation(
-        0.055,
+        0.045,
         "DeepTraceReward's 70 minutes on eight H100 need it: two short clips a device, so that decoding, "
         "gathering of sharded weights and start-up weigh more than the arithmetic",
     ),
@@ -138,7 +138,13 @@ def plan_training(
     )
     utilisation = fleet.utilisation or UTILISATION[model.family].share
     peak = fleet.device.peak(model.precision) * fleet.count
-    watched_s = _watching(recipe, mean, architecture, fleet, steps=steps, peak=peak * utilisation)
+    reading = sum(
+        share * asking_work(architecture, load).total
+        for share, load in zip(shares, loads, strict=True)
+    )
+    answering_s = mean.answer_tokens * _word_s(model, architecture, fleet)
+    asked = steps // recipe.watch.every * recipe.watch.clips
+    watched_s = asked * (reading / (peak * utilisation) + answering_s)
     decoded = learned * sum(share * load.decoded for share, load in zip(shares, loads, strict=True))
     decode_s = decoded / (DECODED_PER_S * max(1, optimise.workers) * fleet.count)
     compute_s = flops / (peak * utilisation)
@@ -199,21 +205,11 @@ def _mean(strata: Sequence[Stratum], loads: Sequence[Load]) -> Mean:
     )
 
 
-def _watching(
-    recipe: TrainRecipe,
-    mean: Mean,
-    architecture: Architecture,
-    fleet: Fleet,
-    *,
-    steps: int,
-    peak: float,
-) -> float:
-    """Seconds in which held-out clips are asked: each is read, and answered word by word from memory."""
-    asked = steps // recipe.watch.every * recipe.watch.clips
-    size = 2 if recipe.model.precision == "bf16" else 4
+def _word_s(model: ModelSection, architecture: Architecture, fleet: Fleet) -> float:
+    """Seconds for a word of an answer: all weights are read once, on all devices side by side."""
+    size = 2 if model.precision == "bf16" else 4
     weights = size * (architecture.text.parameters + architecture.vision.parameters)
-    answered_s = mean.answer_tokens * weights / fleet.device.bytes_per_s / fleet.count
-    return asked * (asking_work(architecture, mean.largest).total / peak + answered_s)
+    return weights / fleet.device.bytes_per_s / fleet.count
 
 
 def _remedies(recipe: TrainRecipe, memory: Memory, fleet: Fleet) -> tuple[str, ...]:

@@ -1,11 +1,26 @@
 """The examples that a plan counts with: as the benchmark holds them, or as its makers count them."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 from unreel.core.errors import InvalidSettingError
+from unreel.protocols.protocol import protocol
+from unreel.protocols.space import PERMILLE, BoxSpace
+from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.train.plan.load import Stratum
 from unreel.train.recipe import DataSection, TrainRecipe
+
+if TYPE_CHECKING:
+    from unreel.engine.access import Access
+    from unreel.train.examples.example import Example
+
+_PERMILLE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
 
 
 def expected_strata(recipe: TrainRecipe) -> list[Stratum]:
@@ -17,10 +32,48 @@ def expected_strata(recipe: TrainRecipe) -> list[Stratum]:
     return [stratum for data in recipe.data for stratum in _declared(data)]
 
 
+def found_strata(recipe: TrainRecipe, access: "Access") -> list[Stratum]:
+    """What the recipe's benchmarks hold: their clips are hashed and probed, none is decoded."""
+    from unreel.train.examples.reading import read_examples  # it needs the tables of `unreel[eval]`
+
+    holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})
+    light = recipe.model_copy(update={"holdout": holdout})
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        found = read_examples(light, access=access, folder=Path(folder), accept_leak=True)
+    counted = Counter(_stratum_of(example) for example in found.train)
+    return [
+        replace(stratum, examples=n * found.weights[data]) for (stratum, data), n in counted.items()
+    ]
+
+
+def is_here(recipe: TrainRecipe) -> bool:
+    """Whether every benchmark of its data lies on this machine."""
+    return all(data.benchmark is not None and data.path.exists() for data in recipe.data)
+
+
+def _stratum_of(example: "Example") -> tuple[Stratum, int]:
+    """What is alike in all that costs; clips of a pair are taken to be like the first."""
+    video, question = example.clips[0].facts.video, example.question
+    wording = protocol(question.instrument.protocol).wording
+    answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)
+    stratum = Stratum(
+        examples=1,
+        seconds=video.duration_s,
+        rate=video.average_rate or Fraction(1),
+        width=video.width,
+        height=video.height,
+        clips=len(example.clips),
+        protocol=question.instrument.protocol,
+        condition=question.condition,
+        answer_tokens=math.ceil(len(answer) / CHARACTERS),
+    )
+    return stratum, example.data
+
+
 def _declared(data: DataSection) -> Iterator[Stratum]:
     if not data.expected:
-        setting, problem = "data.expected", f"nobody says what {data.benchmark!r} holds"
-        remedy = "Name a benchmark that is here with --data, or write [[data.expected]]"
+        setting, problem = "data.expected", "nobody says what its benchmark holds"
+        remedy = "Name a benchmark that is here with --data PATH, or write [[data.expected]]"
         raise InvalidSettingError(setting, problem, remedy)
     for part in data.expected:
         yield Stratum(
@@ -29,6 +82,7 @@ def _declared(data: DataSection) -> Iterator[Stratum]:
             rate=Fraction(part.rate).limit_denominator(10**6),
             width=part.width,
             height=part.height,
+            clips=2 if data.instrument.subject == "pair" else 1,
             protocol=data.protocol,
             condition=data.asked,
             answer_tokens=part.answer_tokens,

@@ -1,0 +1,69 @@
+"""What `unreel train export` loads when it runs."""
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from unreel.cli.output import print_json, say
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.engine.access import find_change, local_copy
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader
+from unreel.reviewers.asking import Showing
+from unreel.train.examples.mixing import pass_over
+from unreel.train.examples.reading import Examples, read_examples
+from unreel.train.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
+from unreel.train.formats.exporting import MANIFEST, ExportedExamples, export_examples
+from unreel.train.formats.order import place_order
+from unreel.train.recipe import TrainRecipe, read_recipe
+
+
+def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the folder, tell what came of it, and end the program."""
+    out: Path = given["out"]
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
+    order = place_order(recipe, as_film=given["as_film"], keeping=given["keeping"])
+    form = FORMATS.load(given["trainer"])
+    require_takes(form, order)
+    settings = read_settings()
+    access = open_access(settings, trusted=given["trusted"], outside=given["outside"])
+    with TemporaryDirectory(prefix="unreel-") as kept:
+        found = read_examples(
+            recipe, access=access, folder=Path(kept), accept_leak=given["accept_leak"]
+        )
+    with media_reader(settings, trusted=given["trusted"]) as reader:
+        showing = Showing(
+            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+        )
+        parts = {TRAIN: _first_epoch(recipe, found), HELD_OUT: found.held_out}
+        exported = export_examples(order, parts, form, folder=out, showing=showing)
+    if as_json:
+        print_json({"exported": exported, "no_example": found.left_out})
+    else:
+        _tell(exported, found)
+    sys.exit(1 if exported.left_out else 0)
+
+
+def _first_epoch(recipe: TrainRecipe, found: Examples) -> list[Any]:
+    order = pass_over(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
+    return [found.train[place] for place in order]
+
+
+def _tell(exported: ExportedExamples, found: Examples) -> None:
+    say(
+        f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
+        f"{exported.folder}",
+        f"frames: {exported.sampling}",
+    )
+    for reason, n in {**found.left_out.reasons, **exported.left_out}.items():
+        say(f"  left out: {n} {reason}")
+    if exported.differences:
+        say("not as a training here:", *(f"  {words}" for words in exported.differences))
+    say(f"all of it is in {MANIFEST}; docs/training-elsewhere.md tells how to train")
+    say(f"in that folder: {exported.command}")
