@@ -39,7 +39,7 @@ class _LlamaFactory:
         return str(LlamaFactory(order.pace.fps, order.pace.at_most))
 
     def differences(self, order: Order) -> Sequence[str]:
-        told = []
+        told, family = [], order.recipe.model.family
         used = self.sampling(order)
         if used != order.condition.sampling:
             told.append(
@@ -52,9 +52,17 @@ class _LlamaFactory:
                 f"alone ({order.most_pixels:,} pixels); here it is shown at 1024. Set "
                 "data.condition.max_pixels to make both alike"
             )
-        if order.shape != "pictures" and order.shows_times:
-            told.append(_times(order))
-        if order.recipe.model.family == "qwen2.5-vl" and order.shape != "pictures":
+        if order.shape == "film" and order.shows_times:
+            told.append(
+                "it dates the frames of a list 0, 1/fps, 2/fps, ...: true for frames on that beat, and "
+                "`rows.jsonl` tells for each row how far off they are"
+            )
+        if order.shape == "file" and order.shows_times and family == "qwen2.5-vl":
+            told.append(
+                "it dates n frames of a clip as if they lay length/n apart; it takes them "
+                "length/(n - 1) apart, from the first to the last"
+            )
+        if family == "qwen2.5-vl" and order.shape != "pictures":
             told.append(
                 "transformers 5.6, which it pins, ignores the length of a video in the positions of the "
                 "text after it; a server that counts it (vLLM) disagrees. Here that is mended"
@@ -133,18 +141,6 @@ class _LlamaFactory:
                 "per_device_eval_batch_size": 1,
             }
         return told | shared(order.recipe)
-
-
-def _times(order: Order) -> str:
-    if order.shape == "film":
-        return (
-            "it dates the frames of a list 0, 1/fps, 2/fps, ...: true for frames on that beat, which "
-            "the file `rows.jsonl` tells for each row"
-        )
-    return (
-        "it dates n frames of a clip as if they lay length/n apart; it takes them length/(n - 1) apart, "
-        "from the first to the last"
-    )
 
 
 FORMAT: Final = _LlamaFactory()

@@ -52,7 +52,7 @@ class _Swift:
             ),
             "which library reads the clip is chosen by what is installed; `train.json` names torchcodec",
         ]
-        if order.shows_times:
+        if order.shows_times and order.recipe.model.family == "qwen2.5-vl":
             told.append(
                 "it dates n frames of a clip as if they lay length/n apart; it takes them "
                 "length/(n - 1) apart"
@@ -89,6 +89,7 @@ class _Swift:
         told |= {
             "model": str(order.model_folder or model.name),
             "model_type": self.families[model.family],
+            "template": self.families[model.family],
             "tuner_type": model.tune,
             "freeze_vit": model.vision == "frozen",
             "freeze_aligner": model.vision == "frozen",
