@@ -22,4 +22,4 @@ for row in rows:
     )
     grid = seen.get("video_grid_thw", seen.get("image_grid_thw"))
     told.append({"ids": row["input_ids"], "labels": row["labels"], "grid": grid.tolist()})
-print("ROWS " + json.dumps(told))
+sys.stdout.write(f"ROWS {json.dumps(told)}\n")

@@ -39,9 +39,9 @@ pytestmark = [
 
 STEPS = 20
 ENVIRONMENTS = {
-    "llamafactory": ("UNREEL_TEST_LLAMAFACTORY", ["llamafactory==0.9.5", "torch==2.13.0", "av"]),
+    "llamafactory": ("LLAMAFACTORY_BIN", ["llamafactory==0.9.5", "torch==2.13.0", "av"]),
     "ms-swift": (
-        "UNREEL_TEST_SWIFT",
+        "SWIFT_BIN",
         ["ms-swift==4.6.0", "torch==2.13.0", "av", "qwen_vl_utils==0.0.14", "decord"],
     ),
 }
@@ -63,7 +63,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Any:
     def programs(trainer: str) -> Path:
         named, packages = ENVIRONMENTS[trainer]
         if trainer not in made:
-            given = os.environ.get(named)
+            given = os.environ.get(named)  # noqa: TID251  an environment of the tester's
             made[trainer] = Path(given) if given else _make(trainer, packages)
         return made[trainer]
 
@@ -186,7 +186,7 @@ def _run(command: list[str], folder: Path, **more: str) -> str:
     done = subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | quiet | more,
+        env=os.environ | quiet | more,  # noqa: TID251  handed on to a child
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -11,8 +11,14 @@ _WORDS: Final = {
     "recipes": Word(
         Lazy("unreel.cli.train_examples:recipes"), "List the recipes that come with unreel."
     ),
+    "plan": Word(
+        Lazy("unreel.cli.train_plan:plan"), "Tell what a training takes: memory, hours and cost."
+    ),
     "examples": Word(
         Lazy("unreel.cli.train_examples:examples"), "Show what a model will see, as a page."
+    ),
+    "export": Word(
+        Lazy("unreel.cli.train_export:export"), "Write the examples for another trainer."
     ),
     "compare": Word(
         Lazy("unreel.cli.train_compare:compare"), "Tell what two checkpoints differ by."

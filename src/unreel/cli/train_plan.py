@@ -6,21 +6,12 @@ import click
 
 from unreel.cli.consent import outside_option
 from unreel.cli.output import json_option, trusted_option
+from unreel.cli.train_options import recipe_options
 from unreel.core.registry import Lazy
 
 
 @click.command()
-@click.argument("recipe")
-@click.option(
-    "--data", multiple=True, metavar="PATH", help="Benchmark of each [[data]], in their order."
-)
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="SECTION.KEY=VALUE",
-    help="Change the recipe, for example optimise.batch_size=4. Repeatable.",
-)
+@recipe_options
 @click.option("--gpu", default="h100", show_default=True, help="Device, for example a100.")
 @click.option("--gpus", type=int, help="How many.  [default: as the recipe's [devices] say]")
 @click.option("--price", metavar="USD", help="Of one device for an hour.")
@@ -41,4 +32,4 @@ def plan(*, as_json: bool, **given: Any) -> None:
 
     Ends with status 1 where the memory of a device is too small.
     """
-    Lazy("unreel.cli.train_plan_job:tell_plan", extra="train").load()(given, as_json=as_json)
+    Lazy("unreel.cli.train_plan_job:tell_plan", extra="eval").load()(given, as_json=as_json)
