@@ -97,7 +97,7 @@ def compare_engines(start: Any, shared: Path, folder: Path, n_clips: int) -> Non
 def test_local_and_ray_give_the_same_rows_and_scorecards(
     start: Any, shared: Path, tmp_path: Path
 ) -> None:
-    compare_engines(start, shared, tmp_path, 24)
+    compare_engines(start, shared, tmp_path, 12)
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def _taken_ms(act: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-LARGE = replace(MP4, width=1280, height=720, frames=50, plain=True)
+LARGE = replace(MP4, width=1280, height=720, frames=24, plain=True)
 """As large as most generators make them. What is on the pictures costs the same on both paths."""
 
 ASK: dict[str, Callable[[MediaReader, Path], object]] = {
