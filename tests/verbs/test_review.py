@@ -34,7 +34,7 @@ def test_one_call_gives_a_verdict_with_place_time_and_reason(clip: Path, make_sp
 
 
 def test_by_default_it_asks_trace_and_realism_of_each_in_order(clip: Path, make_spy: Any) -> None:
-    found = unreel.review(str(clip), models=["coin", make_spy()])
+    found = unreel.review(str(clip), models=["coin", make_spy()], trusted=True)
     asked = [(o.question.instrument.protocol, o.reviewer) for o in found.opinions]
     assert asked == [("trace", "coin"), ("trace", "spy"), ("realism", "coin"), ("realism", "spy")]
 
@@ -43,7 +43,7 @@ def test_a_condition_is_a_word_or_some_of_its_fields(clip: Path, make_spy: Any) 
     spies = make_spy(), make_spy()
     ways = {"sampling": "uniform-3"}, Condition(sampling="uniform-3")
     for spy, way in zip(spies, ways, strict=True):
-        unreel.review(clip, models=spy, protocols=["reality"], condition=way)
+        unreel.review(clip, models=spy, protocols=["reality"], condition=way, trusted=True)
     first, second = (spy.sheets[0] for spy in spies)
     assert len(first.exhibits[0].frames) == 3
     assert (first.key, first.condition) == (second.key, second.condition)
@@ -51,10 +51,10 @@ def test_a_condition_is_a_word_or_some_of_its_fields(clip: Path, make_spy: Any) 
 
 def test_a_clip_is_asked_about_again_when_perturbed(clip: Path, make_spy: Any) -> None:
     spy, calm = make_spy(), make_spy()
-    found = unreel.review(clip, models=spy, protocols="reality", perturb=True)
+    found = unreel.review(clip, models=spy, protocols="reality", perturb=True, trusted=True)
     assert len(spy.sheets) == 4
     assert [stability.state for stability in found.stabilities] == ["steady"]
-    assert unreel.review(clip, models=calm, protocols="reality").stabilities == ()
+    assert unreel.review(clip, models=calm, protocols="reality", trusted=True).stabilities == ()
     assert len(calm.sheets) == 1
 
 
@@ -70,7 +70,9 @@ def test_a_reviewer_that_raises_costs_its_own_answer_only(clip: Path, make_spy: 
         msg = "the weights are gone"
         raise ValueError(msg)
 
-    found = unreel.review(clip, models=[make_spy(act=act), "always-real"], protocols="reality")
+    found = unreel.review(
+        clip, models=[make_spy(act=act), "always-real"], protocols="reality", trusted=True
+    )
     broken, fine = found.opinions
     assert broken.outcome == unreel.Failure(
         FailureReason.STAGE_FAILED, "ValueError: the weights are gone"
@@ -82,20 +84,20 @@ def test_a_reviewer_that_raises_costs_its_own_answer_only(clip: Path, make_spy: 
 
 def test_an_answer_that_is_none_says_what_was_wanted(clip: Path, make_spy: Any) -> None:
     spy = make_spy(act=lambda sheet: "REAL")
-    (opinion,) = unreel.review(clip, models=spy, protocols="reality").opinions
+    (opinion,) = unreel.review(clip, models=spy, protocols="reality", trusted=True).opinions
     assert opinion.outcome.reason is FailureReason.MALFORMED_REPLY
     assert "gave str, and not a Reply or a Failure" in opinion.outcome.detail
 
 
 def test_objects_stay_open_for_their_owner(clip: Path, spy: Any) -> None:
-    unreel.review(clip, models=spy, protocols="reality")
+    unreel.review(clip, models=spy, protocols="reality", trusted=True)
     assert spy.closed == 0
 
 
 def test_the_lenient_parser_reads_more(clip: Path, make_spy: Any) -> None:
     for parser, complete in (("strict", False), ("lenient", True)):
         spy = make_spy(text="I am sure that this video is real.")
-        found = unreel.review(clip, models=spy, protocols="reality", parser=parser)
+        found = unreel.review(clip, models=spy, protocols="reality", parser=parser, trusted=True)
         assert found.is_complete is complete
 
 
@@ -135,7 +137,9 @@ def test_two_reviewers_of_one_name_are_refused_and_one_twice_is_asked_once(
     clip: Path, make_spy: Any
 ) -> None:
     spy = make_spy()
-    found = unreel.review(clip, models=["coin", "coin", spy, spy], protocols="reality")
+    found = unreel.review(
+        clip, models=["coin", "coin", spy, spy], protocols="reality", trusted=True
+    )
     assert [opinion.reviewer for opinion in found.opinions] == ["coin", "spy"]
     with pytest.raises(InvalidSettingError, match="two reviewers are named 'spy'"):
         unreel.review(clip, models=[make_spy(), make_spy()])
@@ -150,7 +154,7 @@ def test_settings_of_a_server_are_refused_where_only_objects_are_asked(
 
 def test_it_works_inside_a_running_event_loop(clip: Path) -> None:
     async def notebook() -> unreel.Review:
-        return unreel.review(clip, models="always-real", protocols="reality")
+        return unreel.review(clip, models="always-real", protocols="reality", trusted=True)
 
     assert asyncio.run(notebook()).opinions[0].headline == "real"
 
@@ -169,7 +173,10 @@ def test_two_clips_can_be_under_way_at_once(films: Path, make_spy: Any) -> None:
     async def ask() -> list[unreel.Review]:
         clips = [films / "real" / f"{number}.mp4" for number in range(2)]
         return await asyncio.gather(
-            *(unreel.review_async(c, models=Meeting(), protocols="reality") for c in clips)
+            *(
+                unreel.review_async(c, models=Meeting(), protocols="reality", trusted=True)
+                for c in clips
+            )
         )
 
     assert [found.opinions[0].headline for found in asyncio.run(ask())] == ["real", "real"]
