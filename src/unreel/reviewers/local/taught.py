@@ -60,4 +60,4 @@ def read_taught(folder: Path) -> Taught | None:
 def write_taught(taught: Taught, folder: Path) -> None:
     """Declare it beside the weights."""
     text = taught.model_dump_json(indent=2) + "\n"
-    Folder(folder, published=True).write(FILE, text.encode())
+    Folder(folder.absolute(), published=True).write(FILE, text.encode())
