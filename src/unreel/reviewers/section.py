@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, UnreelError, known_names
 from unreel.core.question import Instrument
@@ -98,8 +98,9 @@ class ReviewerSection(Section):
 
     @field_validator("box_space")
     @classmethod
-    def _space_can_be_declared(cls, space: str | None) -> str | None:
-        if space is not None and not space.startswith(RESIZED):
+    def _space_can_be_declared(cls, space: str | None, info: ValidationInfo) -> str | None:
+        served = names_server(str(info.data.get("model")))
+        if space is not None and not (served and space.startswith(RESIZED)):
             declare_space(space, width=1, height=1)
         return space
 
