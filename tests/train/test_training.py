@@ -1,5 +1,6 @@
 """Tiny models of the real architectures learn, are saved, and are loaded again."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,19 @@ pytest.importorskip("torch")
 pytest.importorskip("lance")
 
 from train import lab
+from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.settings import Settings
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader
+from unreel.reviewers.asking import Showing
+from unreel.reviewers.local.encoder import Encoder
 from unreel.reviewers.local.taught import read_taught
 from unreel.train.checkpoints import Checkpoints
+from unreel.train.examples.example import Lesson
+from unreel.train.examples.reading import read_examples
+from unreel.train.examples.showing import lay_out
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -75,3 +86,59 @@ def test_every_family_learns_with_adapters_and_is_declared(family: str, tmp_path
         names = list(weights.keys())
     assert names
     assert not [name for name in names if "visual" in name or "vision" in name or "lm_head" in name]
+    assert isinstance(_ask(root, trained.model), Reply | Failure)
+
+
+def _ask(root: Path, model: Path) -> Reply | Failure:
+    """What a checkpoint says of a clip, asked as a reviewer of this machine."""
+    from unreel.reviewers.local.checkpoint import read_checkpoint
+    from unreel.reviewers.local.reviewer import LocalReviewer
+
+    checkpoint = read_checkpoint(model)
+    reviewer = LocalReviewer(checkpoint, max_tokens=4)
+    access = open_access(Settings(), trusted=True)
+    found = read_examples(lab.recipe(root), access=access, folder=model.parent / "asked")
+    with media_reader(Settings(), trusted=True) as reader:
+        lesson = lay_out(
+            found.train[0], Showing(reader=reader), Encoder.open(model, checkpoint.taught)
+        )
+    assert isinstance(lesson, Lesson)
+
+    async def answer() -> Reply | Failure:
+        try:
+            return await reviewer.answer(lesson.sheet)
+        finally:
+            await reviewer.close()
+
+    return asyncio.run(answer())
+
+
+def test_clips_that_cannot_be_shown_are_counted_and_told(tmp_path: Path) -> None:
+    root = lab.write_lab(tmp_path / "lab")
+    access = open_access(Settings(), trusted=True)
+    # The clips are good when they are surveyed, and gone when they are to be shown.
+    read_examples(lab.recipe(root), access=access, folder=tmp_path / "out" / "data")
+    gone = {f"clip{i}" for i in (2, 3)}
+    for name in gone:
+        (root / "clips" / f"{name}.mp4").unlink()
+        (root / "clips" / f"{name}.mp4").write_bytes(b"not the clip of before")
+    trained = lab.run(root, tmp_path / "out", optimise={"batch_size": 1, "max_steps": 10})
+    assert {told[0] for told in trained.unshown.values()} <= gone
+    assert trained.ended == "done"
+
+
+def test_patience_ends_a_training_and_the_best_checkpoint_is_its_model(
+    root: Path, tmp_path: Path
+) -> None:
+    trained = lab.run(
+        root,
+        tmp_path,
+        optimise={"max_steps": 40, "learning_rate": 0.5, "schedule": "constant"},
+        watch={"every": 1, "patience": 2, "save_every": 100},
+    )
+    assert trained.ended == "early"
+    assert trained.step < 38
+    model = Checkpoints(tmp_path).model()
+    assert model is not None
+    assert model.step == trained.step
+    assert trained.step in {each.step for each in Checkpoints(tmp_path).whole()}

@@ -162,6 +162,8 @@ def describe(part: str, progress: "Progress", *, due: int | None, seconds: float
         told.append(f"{rate:.1f}/s")
     if due is not None and rate > 0 and due > n:
         told.append(f"{spell_time((due - n) / rate)} left")
+    if progress.note:
+        told.append(progress.note)
     if COST in progress.totals:
         told.append(spell_cost(progress.totals[COST]))
     if progress.failed:

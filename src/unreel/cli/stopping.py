@@ -21,6 +21,7 @@ _NAMES: Final = {
 _STDERR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _STOPPING: Final = "\nstopping: what is finished is being kept; a second Ctrl-C ends at once\n"
+_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C ends at once, and the last one stays\n"
 _at_work: Final[list[str]] = []
 """Places of the jobs that keep what is finished when they are stopped."""
 
@@ -61,6 +62,32 @@ def hear_signals() -> None:
     for number in _NAMES:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
+
+
+@contextmanager
+def asks_first() -> Iterator[list[int]]:
+    """Within, the first signal only asks, by standing in the list; the second ends the process.
+
+    For a job that can save what it has, but not in the middle of a step.
+    """
+    heard: list[int] = []
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if heard:
+            os._exit(128 + number)
+        heard.append(number)
+        os.write(_STDERR, _FINISHING.encode())
+
+    before = {
+        number: signal.signal(number, ask)
+        for number in _NAMES
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

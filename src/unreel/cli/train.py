@@ -8,6 +8,8 @@ from unreel.cli.late import LateGroup, Word
 from unreel.core.registry import Lazy
 
 _WORDS: Final = {
+    "run": Word(Lazy("unreel.cli.train_run:run"), "Train a model, or go on training it."),
+    "card": Word(Lazy("unreel.cli.train_run:card"), "Print what is told with a checkpoint."),
     "recipes": Word(
         Lazy("unreel.cli.train_examples:recipes"), "List the recipes that come with unreel."
     ),

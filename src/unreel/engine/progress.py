@@ -13,6 +13,9 @@ class Progress:
     totals: dict[str, float] = field(default_factory=dict)
     """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
 
+    note: str = ""
+    """What else the last of it says, such as the loss of a step."""
+
     @property
     def failed(self) -> int:
         """Rows that are failures."""

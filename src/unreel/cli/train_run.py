@@ -1,0 +1,47 @@
+"""`unreel train run` and `card`: a model from a recipe, and what is told with it."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json
+from unreel.cli.train_options import clip_options, recipe_options
+from unreel.core.registry import Lazy
+
+
+@click.command()
+@recipe_options
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the training.  [default: trainings/NAME]",
+)
+@click.option(
+    "--resume", "going", flag_value="resume", help="Go on; refuse where nothing was begun."
+)
+@click.option(
+    "--fresh", "going", flag_value="fresh", help="Begin anew; the checkpoints there are removed."
+)
+@clip_options
+def run(*, as_json: bool, **given: Any) -> None:
+    """Train the model of RECIPE, and leave it in OUT/model.
+
+    A second call goes on where the first stopped, after a kill -9 too. Ctrl-C saves after the step that is
+    being taken.
+    """
+    Lazy("unreel.cli.train_run_job:run_recipe", "train").load()(given, as_json=as_json)
+
+
+@click.command()
+@click.argument("checkpoint", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def card(*, checkpoint: Path, as_json: bool) -> None:
+    """Print the card of CHECKPOINT: its data, recipe, licences, scores, and what it is not for."""
+    from unreel.train.card import as_markdown, read_card
+
+    found = read_card(checkpoint)
+    if as_json:
+        print_json(found)
+    else:
+        echo(*as_markdown(found).rstrip("\n").split("\n"))
