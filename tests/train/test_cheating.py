@@ -181,7 +181,7 @@ def test_evidence_on_a_real_clip_earns_nothing() -> None:
 
 LABELLED = [
     ("reality", "direct", (Real(), Generated("x")), "<answer>1</answer>", "<answer>0</answer>"),
-    ("preference", "direct", (Position.FIRST, Position.SECOND), "1", "2"),
+    ("preference", "paper", (Position.FIRST, Position.SECOND), "1", "2"),
     ("realism", "paper", (Rating(score=5), Rating(score=1)), "<answer>5</answer>", "<answer>1</answer>"),
 ]  # fmt: skip
 

@@ -25,6 +25,8 @@ class Example:
     creator: str = ""
     data: int = 0
     """Which `[[data]]` of the recipe it comes from, counted from 0."""
+    answer: str | None = None
+    """What is learned in place of the answer that the truth gives: one that a model gave and that earned enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,9 @@ def teach_about(example: Example, shown: tuple[Exhibit, ...], sees: Sees) -> Les
     width, height = example.clips[0].size
     space = declare_space(declared, width=width, height=height) if declared else None
     try:
-        target = instrument.wording.teach(example.truth, question.condition.prompt, space)
+        target = example.answer
+        if target is None:
+            target = instrument.wording.teach(example.truth, question.condition.prompt, space)
     except InvalidValueError as error:
         return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
     sheet = lay_sheet(question, shown, key=example.key, name=example.name)
