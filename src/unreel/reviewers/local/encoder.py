@@ -95,6 +95,11 @@ class Encoder:
         """The token that fills rows of a batch up."""
         return self._pad_id
 
+    @property
+    def processor(self) -> Any:
+        """What transformers' own trainers tokenise with."""
+        return self._processor
+
     def save(self, folder: Path) -> None:
         """Write the processor beside a checkpoint's weights, with the very bounds used here."""
         self._processor.save_pretrained(folder)
@@ -136,6 +141,24 @@ class Encoder:
             return cannot(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
         return Encoded(ids, n_prompt, dict(inputs))
+
+    def converse(self, sheet: Sheet) -> list[dict[str, Any]] | Failure:
+        """The conversation that puts `sheet` in pictures, for trainers that write the prompt themselves."""
+        if self._taught.input != "frames":
+            return cannot("a conversation holds pictures, and this model is asked in videos")
+        if why := self._impossible(sheet, None):
+            return cannot(why)
+        parts = compose(sheet, form="frames", times=family(self._taught.family).times)
+        if isinstance(parts, Failure):
+            return parts
+        content = [
+            {"type": "image", "image": _picture(part.frame)}
+            if isinstance(part, Pictured)
+            else {"type": "text", "text": part.text}
+            for part in parts
+            if isinstance(part, Pictured | Said)
+        ]
+        return [{"role": "user", "content": content}]
 
     def collate(
         self, encoded: Sequence[Encoded], *, pad: Literal["left", "right"]
