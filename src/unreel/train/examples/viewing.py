@@ -15,7 +15,7 @@ from unreel.reviewers.endpoint.families import family
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.reviewers.local.taught import FamilyName, Form
 from unreel.train.examples.example import Lesson
-from unreel.train.plan.load import SIGHT, Stratum, load_of
+from unreel.train.load import SIGHT, Stratum, load_of
 from unreel.train.recipe import TrainRecipe
 
 if TYPE_CHECKING:

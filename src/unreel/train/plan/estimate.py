@@ -8,9 +8,9 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.taught import FamilyName
+from unreel.train.load import Load, Stratum, load_of
 from unreel.train.plan.architecture import Architecture
 from unreel.train.plan.device import Device
-from unreel.train.plan.load import Load, Stratum, load_of
 from unreel.train.plan.memory import Memory, count_trained, memory_of
 from unreel.train.plan.work import asking_work, work_of
 from unreel.train.recipe import DevicesSection, ModelSection, TrainRecipe

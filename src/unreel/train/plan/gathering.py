@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.protocols.protocol import protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.reviewers.endpoint.tokens import CHARACTERS
-from unreel.train.plan.load import Stratum
+from unreel.train.load import Stratum
 from unreel.train.recipe import DataSection, TrainRecipe
 
 if TYPE_CHECKING:

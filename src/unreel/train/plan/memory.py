@@ -13,9 +13,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from unreel.train.load import Load
 from unreel.train.plan.architecture import Architecture
 from unreel.train.plan.device import GIB
-from unreel.train.plan.load import Load
 from unreel.train.recipe import ModelSection
 
 _LAYER: Final = 34

@@ -11,8 +11,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from unreel.train.load import Load
 from unreel.train.plan.architecture import Architecture
-from unreel.train.plan.load import Load
 from unreel.train.recipe import ModelSection
 
 _FORWARD: Final = 2
