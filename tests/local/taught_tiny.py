@@ -21,6 +21,8 @@ from unreel.reviewers.local.taught import FamilyName, Form, Taught, write_taught
 
 N_CLIPS = 20
 FORMS: tuple[Form, ...] = ("frames", "video")
+FIRST = "FAKE [{}, {}] {}.5"
+OTHER = "REAL {2} s: {0} and {1}"
 _BATCH = 10
 
 
@@ -36,12 +38,10 @@ def sheets() -> list[Sheet]:
     ]
 
 
-def answers(seed: int, words: str) -> list[str]:
-    drawn = random.Random(seed)
-    return [
-        f"{words} [{drawn.randrange(100)}, {drawn.randrange(100)}] {drawn.randrange(9)}.{n % 10}"
-        for n in range(N_CLIPS)
-    ]
+def answers(form: str) -> list[str]:
+    """What is learned of each clip: three numbers that nothing but the clip tells."""
+    drawn = random.Random(1)
+    return [form.format(drawn.randrange(100), drawn.randrange(100), n % 10) for n in range(N_CLIPS)]
 
 
 def teach(
@@ -69,7 +69,7 @@ def write_base(tiny: Path, folder: Path, family: FamilyName, *, steps: int) -> f
     """A checkpoint that answers all clips in both forms; it declares the first."""
     model = load_model(tiny, device="cpu", dtype=torch.float32)
     encoder = Encoder.open(tiny, taught(family, "frames"))
-    loss = teach(model, _lessons(tiny, family, answers(1, "FAKE")), encoder, steps=steps, rate=2e-3)
+    loss = teach(model, _lessons(tiny, family, answers(FIRST)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
     write_taught(encoder.taught, folder)
@@ -85,7 +85,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
     told = taught(family, "video", base=str(base), base_digest=digest_weights(base))
     encoder = Encoder.open(base, told)
-    loss = teach(model, _lessons(base, family, answers(2, "REAL")), encoder, steps=steps, rate=4e-3)
+    loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=4e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
     write_taught(told, folder)

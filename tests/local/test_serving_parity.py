@@ -24,7 +24,17 @@ if find_spec("vllm") is None:
     pytest.skip("needs vLLM", allow_module_level=True)
 
 from local.sheets import ask, shown
-from local.taught_tiny import FORMS, N_CLIPS, answers, sheets, taught, write_adapter, write_base
+from local.taught_tiny import (
+    FIRST,
+    FORMS,
+    N_CLIPS,
+    OTHER,
+    answers,
+    sheets,
+    taught,
+    write_adapter,
+    write_base,
+)
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Reviewer, Sheet
@@ -135,9 +145,9 @@ def test_the_server_says_what_the_model_says_here_on_every_clip(
 
 
 def test_the_checkpoint_learned_its_clips_and_the_adapter_other_words(served: Served) -> None:
-    for whose, taught_ in (("base", answers(1, "FAKE")), ("tuned", answers(2, "REAL"))):
+    for whose, learned in (("base", answers(FIRST)), ("tuned", answers(OTHER))):
         said = texts(reply_to(served.endpoint(whose, "video"), sheets()))
-        assert sum(a == b for a, b in zip(said, taught_, strict=True)) >= N_CLIPS / 2
+        assert sum(a == b for a, b in zip(said, learned, strict=True)) >= N_CLIPS / 2
 
 
 def test_without_the_mend_of_positions_the_two_part_ways(
