@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.core.clip import Clip, ClipId
+from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.media.matching import Match
 from unreel.train.examples.example import Example
@@ -40,7 +40,7 @@ def find_leaks(
     trained: Iterable[Example], unseen: Sequence[Unseen], matches: Iterable[Match]
 ) -> tuple[Leak, ...]:
     """What of `unseen` is shown in training, each clip once and by its strongest tie."""
-    by_clip: dict[ClipId, str] = {}
+    by_clip: dict[str, str] = {}
     by_source: dict[str, str] = {}
     for example in trained:
         by_clip |= {clip.id: example.name for clip in example.clips}
@@ -74,13 +74,12 @@ def refuse(leaks: Sequence[Leak]) -> None:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _alike(matches: Iterable[Match], by_clip: Mapping[ClipId, str]) -> dict[ClipId, str]:
+def _alike(matches: Iterable[Match], by_clip: Mapping[str, str]) -> dict[str, str]:
     """For each clip that shows the same as one that is trained on, that one's name."""
-    alike: dict[ClipId, str] = {}
+    alike: dict[str, str] = {}
     for match in matches:
-        first, second = ClipId(match.first), ClipId(match.second)
-        if first in by_clip:
-            alike.setdefault(second, by_clip[first])
-        if second in by_clip:
-            alike.setdefault(first, by_clip[second])
+        if match.first in by_clip:
+            alike.setdefault(match.second, by_clip[match.first])
+        if match.second in by_clip:
+            alike.setdefault(match.first, by_clip[match.second])
     return alike
