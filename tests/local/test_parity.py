@@ -1,0 +1,119 @@
+"""What a model learns from and what it is asked are the same numbers: ids, pixels, box space."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("lance")
+
+from tiny_models import FAMILIES
+from train.sets import clip, fake, real, recipe, write_set
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.core.settings import read_settings
+from unreel.engine.access import Access, find_change, local_copy
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader
+from unreel.reviewers.asking import Asked, Desk, Showing
+from unreel.reviewers.contract import Sheet
+from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.reviewer import LocalReviewer
+from unreel.reviewers.local.taught import FamilyName, Form
+from unreel.reviewers.opening import OpenReviewer
+from unreel.testing.reviewers import run
+from unreel.train.examples.example import Example, Lesson
+from unreel.train.examples.reading import read_examples
+from unreel.train.examples.showing import lay_out
+
+pytestmark = pytest.mark.filterwarnings("default")
+PROMPTS = {"trace": "fine-tuning", "preference": "paper"}
+
+
+class Overheard(Encoder):
+    """An encoder that keeps what a reviewer had encoded."""
+
+    heard: list[tuple[Sheet, Encoded | Failure]]
+
+    def encode(self, sheet: Sheet, target: str | None = None) -> Encoded | Failure:
+        made = super().encode(sheet, target)
+        self.heard.append((sheet, made))
+        return made
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Examples of each instrument, and what shows their clips."""
+
+    showing: Showing
+    desk: Callable[[], Desk]
+    examples: Mapping[str, tuple[Example, ...]]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("set")
+    entries = [(real("r", group="1"), clip(1)), (fake("f", group="1"), clip(2))]
+    root, access = write_set(folder / "bench", entries), open_access(read_settings(), trusted=True)
+    opening = {"open_file": partial(local_copy, access=access), "find_change": find_change}
+    with media_reader(access.settings, trusted=True) as reader:
+        yield Bench(
+            Showing(reader=reader, **opening),
+            lambda: Desk(reader, **opening),
+            {name: read(root, name, access, folder / name) for name in PROMPTS},
+        )
+
+
+def read(root: Path, name: str, access: Access, folder: Path) -> tuple[Example, ...]:
+    condition = {"sampling": "fps-8", "prompt": PROMPTS[name], "max_pixels": 5_000}
+    data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
+    wanted = recipe(root, data=[data], holdout={"share": 0, "near_duplicates": False})
+    return read_examples(wanted, access=access, folder=folder).train
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+@pytest.mark.parametrize("form", ["frames", "video"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
+    family: FamilyName, form: Form, name: str, tiny: Callable[[FamilyName], Path], bench: Bench
+) -> None:
+    checkpoint = read_checkpoint(tiny(family), form=form)
+    reviewer = LocalReviewer(checkpoint, max_tokens=2)
+    overheard = reviewer._encoder = Overheard.open(checkpoint.folder, checkpoint.taught)
+    overheard.heard = []
+    asked_about = bench.examples[name]
+
+    async def ask() -> list[Asked]:
+        with closing(bench.desk()) as desk:
+            return [
+                await desk.ask(e.question, e.clips, OpenReviewer(reviewer), name=e.name)
+                for e in asked_about
+            ]
+
+    answered = run(reviewer, ask)
+    encoder = Encoder.open(checkpoint.folder, checkpoint.taught)
+    for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
+        lesson = lay_out(example, bench.showing, encoder)
+        assert isinstance(lesson, Lesson)
+        learned = encoder.encode(lesson.sheet, lesson.target)
+        assert isinstance(asked.outcome, Reply), asked.outcome
+        assert isinstance(learned, Encoded)
+        assert isinstance(heard, Encoded)
+        assert frames(lesson.sheet) == frames(sheet) != []
+        assert torch.equal(learned.input_ids[: learned.n_prompt], heard.input_ids)
+        assert learned.media.keys() == heard.media.keys()
+        assert all(torch.equal(learned.media[key], heard.media[key]) for key in heard.media)
+        assert encoder.decode(learned.input_ids[learned.n_prompt :]) == lesson.target
+        if name == "trace":
+            assert lesson.box_space == asked.box_space
+
+
+def frames(sheet: Sheet) -> list[Any]:
+    return [(f.at_s, f.jpeg) for exhibit in sheet.exhibits for f in exhibit.frames]
