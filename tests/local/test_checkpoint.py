@@ -239,3 +239,19 @@ def test_an_adapter_of_another_kind_is_refused(adapter: Path) -> None:
     change(adapter / "adapter_config.json", megatron_config={"x": 1}, megatron_core="os")
     with pytest.raises(InvalidSettingError, match="no plain LoRA adapter"):
         load(adapter)
+
+
+def test_an_adapter_on_an_adapter_is_refused(adapter: Path, tmp_path: Path) -> None:
+    twice = Path(shutil.copytree(adapter, tmp_path / "twice"))
+    told = {"base": str(adapter), "base_digest": None}
+    write_taught(VIDEO.model_copy(update=told), twice)
+    with pytest.raises(InvalidSettingError, match="is an adapter itself"):
+        load(twice)
+
+
+def test_a_file_is_no_folder_and_damaged_words_are_told(copy: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="no such folder"):
+        read_checkpoint(copy / "config.json")
+    (copy / "unreel.json").write_text('{"family": "qwen9"}')
+    with pytest.raises(InvalidSettingError, match="family"):
+        read_checkpoint(copy)

@@ -219,3 +219,14 @@ def test_a_saved_processor_sees_the_same(opened: Open, tmp_path: Path) -> None:
     before, after = (encoded(one, 0, 1, 2) for one in (encoder, again))
     assert torch.equal(before.input_ids, after.input_ids)
     assert torch.equal(before.media["pixel_values_videos"], after.media["pixel_values_videos"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_strip_that_no_processor_takes_is_a_failure(
+    family: FamilyName, form: Form, opened: Open
+) -> None:
+    strip = shown([0, 1], size=(1024, 4))
+    encoder = opened(family, form)
+    assert isinstance(encoder.encode(ask([strip])), Failure)
+    assert encoder.box_space(strip) == "model-input 1024x4"

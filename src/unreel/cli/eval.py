@@ -25,7 +25,7 @@ from unreel.reviewers.endpoint.keys import contacts
     "models",
     multiple=True,
     shell_complete=complete_models,
-    help="Who answers: provider/name, provider/name@URL, `recorded`, or a floor (coin, always-real, "
+    help="Who answers: provider/name, provider/name@URL, local/FOLDER, `recorded`, or a floor (coin, always-real, "
     "always-generated, metadata, motion). Repeat it to ask several, one after the other.",
 )
 @click.option(

@@ -57,7 +57,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "models",
     multiple=True,
     shell_complete=complete_models,
-    help="provider/name, provider/name@URL, recorded, coin, always-real, always-generated. Repeatable.",
+    help="provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
 )
 @click.option(
     "--protocol",

@@ -44,6 +44,10 @@ def load_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
     if found.base is None:
         setting, remedy = "model", "Name the model that it belongs on as `base` in unreel.json"
         raise InvalidSettingError(setting, f"{place} is an adapter of no known model", remedy)
+    if (found.base / ADAPTER).is_file():
+        # transformers would load what that one names, by rules of its own.
+        setting, remedy = "model", "Merge that one first, and name the merged model"
+        raise InvalidSettingError(setting, f"the base of {place} is an adapter itself", remedy)
     return _put_adapter(_load_whole(found.base, dtype), place).to(device)
 
 
