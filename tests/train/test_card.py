@@ -29,6 +29,7 @@ CARD = Card(
         "benchmarks": ["clips, split train, contents cccc"],
         "n_held_out": 64,
         "left_out": {"no-video": 3},
+        "leaks": [],
     },
     base={"name": "Qwen2.5-VL-7B", "digest": "f" * 64, "licence": "apache-2.0"},
     licences=("", "CC0-1.0"),
@@ -74,6 +75,12 @@ def test_a_strangers_licence_brings_no_markup() -> None:
     page = as_markdown(replace(CARD, licences=("<script>|`\n# pwned",)))
     assert "<script>" not in page
     assert "\n# pwned" not in page
+
+
+def test_a_leak_that_was_accepted_is_told() -> None:
+    leaky = replace(CARD, data=CARD.data | {"leaks": ["a and b of press (same bytes)"]})
+    assert "1 clips that it is to be scored on are shown in it" in as_markdown(leaky)
+    assert "to be scored on" not in as_markdown(CARD)
 
 
 def test_nothing_held_out_is_said_to_be_not_measured() -> None:

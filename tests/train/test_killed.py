@@ -15,8 +15,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("lance")
 
+from reliability.disk import disk, fill
 from train import lab
 from unreel.train.checkpoints import Checkpoints
+
+__all__ = ["disk"]  # a fixture
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -107,3 +110,21 @@ def test_a_second_training_in_the_same_folder_is_refused(root: Path, tmp_path: P
         root, tmp_path, optimise={"max_steps": 1}, spectator=Spectator(on_step=intrude)
     )
     assert trained.ended == "done"
+
+
+def test_a_full_disk_is_told_and_the_last_checkpoint_stays_whole(root: Path, disk: Path) -> None:
+    from unreel.core.errors import MachineError
+    from unreel.train.trainer import Spectator
+
+    ballast: list[Path] = []
+
+    def fill_up(step: int, _loss: float, _vigil: object) -> None:
+        if step == 3:
+            ballast.append(fill(disk))
+
+    with pytest.raises(MachineError, match="step 4 cannot be written") as told:
+        lab.run(root, disk / "out", spectator=Spectator(on_step=fill_up), **ADAPTERS)
+    assert "step-000002 is whole" in str(told.value)
+    assert "Make room" in str(told.value)
+    ballast[0].unlink()
+    assert lab.run(root, disk / "out", **ADAPTERS).went_on_from == 2

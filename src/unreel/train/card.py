@@ -151,6 +151,10 @@ def _learned(card: Card) -> list[str]:
         f"- licences of the clips, as declared: {licences or _NOT_STATED}",
         *(f"- {_cell(reason)}: {n:,} left out" for reason, n in card.data["left_out"].items()),
     ]
+    if leaks := card.data["leaks"]:
+        lines.append(
+            f"- **{len(leaks):,} clips that it is to be scored on are shown in it**, such as {_cell(leaks[0])}"
+        )
     if card.unshown:
         lines.append(
             f"- {len(card.unshown):,} examples could not be shown and were not learned from"

@@ -170,6 +170,7 @@ class _Job:
                 "n_held_out": len(self.examples.held_out),
                 "benchmarks": [_tell(data) for data in self.examples.data],
                 "left_out": dict(self.examples.left_out.reasons),
+                "leaks": [str(leak) for leak in self.examples.leaks],
             },
             base={
                 "name": self.base.name,
