@@ -67,7 +67,7 @@ def test_thinking_goes_over_the_wire_with_a_prompt_that_suits_it(start, server) 
         (False, '{"enable_thinking": false}'),
         (True, "null"),
     }
-    again = open_run(run.place, Access(settings=read_settings()), ledgers=run.ledgers)
+    again = open_run(run.place, Access(settings=read_settings(), trusted=True), ledgers=run.ledgers)
     assert again.scope == run.scope
 
 

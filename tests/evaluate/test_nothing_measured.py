@@ -14,7 +14,7 @@ from unreel.core.errors import UnknownNameError, UnreadableSourceError
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 Typed = Callable[..., Any]
-COIN = ("--protocol", "reality", "--model", "coin")
+COIN = ("--protocol", "reality", "--model", "coin", "--trusted")
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def finished(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = Run(
         place=Place(str(folder)),
         recipe=check_recipe(values),
-        access=Access(settings=read_settings()),
+        access=Access(settings=read_settings(), trusted=True),
         ledgers=folder,
     )
     evaluate(run)
@@ -52,7 +52,9 @@ def run(finished: Run, tmp_path: Path) -> Run:
 
 
 def _reopen(folder: Path) -> Any:
-    return open_run(Place(str(folder)), Access(settings=read_settings()), ledgers=folder)
+    return open_run(
+        Place(str(folder)), Access(settings=read_settings(), trusted=True), ledgers=folder
+    )
 
 
 def test_a_tampered_recipe_is_read_or_refused_in_words(run: Any) -> None:

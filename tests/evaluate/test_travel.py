@@ -37,7 +37,7 @@ def asked(project: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-COIN = ("--protocol", "reality", "--model", "coin")
+COIN = ("--protocol", "reality", "--model", "coin", "--trusted")
 
 
 def rewrite(table: Path, change: Callable[[list[str]], list[str]]) -> None:
