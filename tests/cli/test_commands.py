@@ -83,7 +83,7 @@ def test_probe_reports_a_broken_file_beside_the_good_ones(run, clip: Path) -> No
     good, bad = json.loads(done.stdout)
     assert "facts" in good
     assert bad["failure"]["reason"] == "format-refused"
-    spoken = run("probe", clip, broken)
+    spoken = run("probe", "--trusted", clip, broken)
     assert "broken.mp4: format-refused" in spoken.stderr
     assert "broken.mp4" not in spoken.stdout
 
@@ -104,13 +104,13 @@ def test_frames_writes_the_pictures_that_it_names(run, clip: Path, tmp_path: Pat
 
 
 def test_frames_have_no_more_pixels_than_asked_for(run, clip: Path) -> None:
-    shown = json.loads(run("frames", clip, "--max-pixels", 1_000, "--json").stdout)
+    shown = json.loads(run("frames", "--trusted", clip, "--max-pixels", 1_000, "--json").stdout)
     assert {(frame["width"], frame["height"]) for frame in shown["frames"]} == {(38, 25)}
-    assert run("frames", clip, "--max-pixels", 100).returncode == 2
+    assert run("frames", "--trusted", clip, "--max-pixels", 100).returncode == 2
 
 
 def test_frames_without_a_folder_only_shows_the_plan(run, clip: Path, tmp_path: Path) -> None:
-    done = run("frames", clip)
+    done = run("frames", "--trusted", clip)
     assert done.returncode == 0
     assert "8 of 30 frames by uniform-8" in done.stderr
     assert list(tmp_path.iterdir()) == [clip]
@@ -119,13 +119,13 @@ def test_frames_without_a_folder_only_shows_the_plan(run, clip: Path, tmp_path: 
 def test_frames_of_a_broken_file_fail_with_a_reason(run, tmp_path: Path) -> None:
     (tmp_path / "x.mp4").write_bytes(b"")
     assert run("frames", "x.mp4").returncode == 1
-    done = run("frames", "x.mp4", "--json")
+    done = run("frames", "--trusted", "x.mp4", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["failure"]["detail"]
 
 
 def test_an_unknown_plan_names_the_known_ones(run, clip: Path) -> None:
-    done = run("frames", clip, "--sampling", "unifrom-8")
+    done = run("frames", "--trusted", clip, "--sampling", "unifrom-8")
     assert done.returncode == 2
     assert "uniform-N" in done.stderr
     assert "Traceback" not in done.stderr

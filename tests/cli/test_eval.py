@@ -76,7 +76,17 @@ def test_flags_go_before_the_recipe_and_unknown_keys_are_refused(
 def test_failures_end_with_status_1_unless_few_enough(run, benchmark: Path, tmp_path: Path) -> None:
     told = tmp_path / "told.jsonl"
     told.write_text('{"clip": "c0.mp4", "text": "<answer>1</answer>"}\n', encoding="utf-8")
-    asked = ("eval", benchmark, "--protocol", "reality", "--model", "recorded", "--recorded", told)
+    asked = (
+        "eval",
+        benchmark,
+        "--protocol",
+        "reality",
+        "--model",
+        "recorded",
+        "--recorded",
+        told,
+        "--trusted",
+    )
     assert run(*asked).returncode == 1
     assert run(*asked, "--fail-on-error", 0.75).returncode == 0
     assert run(*asked, "--fail-on-error", 0.7).returncode == 1
@@ -111,7 +121,17 @@ def test_a_judge_scores_the_explanations_of_a_run_once(
     answers = {"c0.mp4": "REAL", "c2.mp4": "FAKE <explanation>No shadow.</explanation>"}
     lines = ({"clip": clip, "text": text} for clip, text in answers.items())
     told.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    asked = ("eval", table, "--protocol", "trace", "--model", "recorded", "--recorded", told)
+    asked = (
+        "eval",
+        table,
+        "--protocol",
+        "trace",
+        "--model",
+        "recorded",
+        "--recorded",
+        told,
+        "--trusted",
+    )
     first = run(*asked, "--out", "r", "--json")
     assert first.returncode == 0, first.stderr
     with chat_server("0.5") as (model, questions):

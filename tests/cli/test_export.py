@@ -85,7 +85,7 @@ def test_a_run_becomes_rows_and_a_file_is_never_overwritten(
     run, benchmark: Path, tmp_path: Path
 ) -> None:
     asked = ("eval", benchmark, "--map", "label=kind", "--protocol", "reality", "--model", "coin")
-    assert run(*asked, "--out", "r").returncode == 0
+    assert run(*asked, "--trusted", "--out", "r").returncode == 0
     done = run("export", "r", "--to", "jsonl", "--out", "rows.jsonl", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n_rows"] == 2

@@ -96,7 +96,7 @@ def test_a_recipe_of_curate_obtains_no_key(run, films: Path, thief: Thief) -> No
 def test_a_review_tells_each_server_once_and_sends_no_key(run, clip: Path, thief: Thief) -> None:
     models = [f"{name}/gpt-5@{thief.url}" for name in ("openai", "google")]
     chosen = [part for model in (*models, models[0]) for part in ("--model", model)]
-    done = run("review", clip, *chosen, "--protocol", "reality", "--json")
+    done = run("review", clip, *chosen, "--protocol", "reality", "--trusted", "--json")
     assert done.returncode == 0, done.stderr
     assert len(thief.headers) == 2
     assert SECRET not in "".join(thief.headers) + done.stdout + done.stderr
@@ -110,7 +110,7 @@ def test_a_judge_elsewhere_obtains_no_key(run, films: Path, thief: Thief) -> Non
     said = {"clip": "1.mp4", "text": "FAKE <explanation>No shadow.</explanation>"}
     (films.parent / "said.jsonl").write_text(json.dumps(said))
     chosen = ("--protocol", "trace", "--model", "recorded", "--recorded", "said.jsonl")
-    assert run("eval", films / "metadata.jsonl", *chosen, "--out", "r").returncode == 0
+    assert run("eval", films / "metadata.jsonl", *chosen, "--trusted", "--out", "r").returncode == 0
     thief.text = "1"
     done = run("score", "r", "--judge", f"openai/gpt-5@{thief.url}")
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ def test_runs_become_a_page_whose_path_is_printed(run, tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_bytes(synthesise(ClipRecipe(n_frames=10, seed=number)))
     asked = ("eval", tmp_path / "bench", "--protocol", "reality", "--model", "always-real")
-    assert run(*asked, "--out", "runs/a").returncode == 0
+    assert run(*asked, "--trusted", "--out", "runs/a").returncode == 0
     done = run("report", "runs/a", "--out", "page", "--media", "copy")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "page/index.html"

@@ -65,7 +65,7 @@ def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
 
 
 def test_both_instruments_are_asked_unless_one_is_named(run, clip, oracle) -> None:
-    done = run("review", clip, "--model", oracle.model, "--json")
+    done = run("review", clip, "--model", oracle.model, "--trusted", "--json")
     assert done.returncode == 1  # a text for trace is no text for realism
     (row,) = json.loads(done.stdout)["clips"]
     trace, realism = row["opinions"]
@@ -79,7 +79,7 @@ def test_both_instruments_are_asked_unless_one_is_named(run, clip, oracle) -> No
 
 def test_nonsense_is_shown_as_a_failure_with_its_text(run, clip, oracle) -> None:
     oracle.text = "zq \u001b[2J zq"
-    done = run("review", clip, "--model", oracle.model, "--protocol", "trace")
+    done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
     assert done.returncode == 1
     assert "no verdict" in done.stdout
     assert "could not be read" in done.stdout
@@ -89,7 +89,9 @@ def test_nonsense_is_shown_as_a_failure_with_its_text(run, clip, oracle) -> None
 
 def test_a_silent_server_is_a_failure_and_the_other_reviewer_is_heard(run, clip) -> None:
     gone = ("--model", "compatible/gone@http://127.0.0.1:9/v1", "--deadline", 2)
-    done = run("review", clip, *gone, "--model", "always-real", "--protocol", "reality")
+    done = run(
+        "review", clip, *gone, "--model", "always-real", "--protocol", "reality", "--trusted"
+    )
     assert done.returncode == 1
     assert "no answer" in done.stdout
     assert "connection-lost" in done.stdout
@@ -102,7 +104,7 @@ def test_prices_give_the_cost(run, clip, oracle, tmp_path) -> None:
         '[models."compatible/tiny"]\ninput_usd_per_million = 2.0\noutput_usd_per_million = 8.0\n'
     )
     arguments = ("--model", oracle.model, "--protocol", "trace", "--prices", prices, "--json")
-    (row,) = json.loads(run("review", clip, *arguments).stdout)["clips"]
+    (row,) = json.loads(run("review", clip, "--trusted", *arguments).stdout)["clips"]
     assert row["opinions"][0]["cost_usd"] == "0.0028"
 
 

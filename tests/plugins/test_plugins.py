@@ -58,7 +58,7 @@ def unreel(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_reviewer_of_another_package_is_named_by_model(site: Path, clips: Path) -> None:
-    asked = ["eval", str(clips), "--protocol", "reality", "--model", "smoothness"]
+    asked = ["eval", str(clips), "--trusted", "--protocol", "reality", "--model", "smoothness"]
     done = unreel(site, *asked, "--out", str(site.parent / "run"), "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -68,7 +68,7 @@ def test_a_reviewer_of_another_package_is_named_by_model(site: Path, clips: Path
 
 def test_it_reviews_single_clips_and_its_refusal_is_a_failure(site: Path, clips: Path) -> None:
     done = unreel(
-        site, "review", str(clips.parent / "c0.mp4"), "--model", "smoothness", "--json",
+        site, "review", str(clips.parent / "c0.mp4"), "--trusted", "--model", "smoothness", "--json",
         "--protocol", "reality", "--protocol", "trace",
     )  # fmt: skip
     (row,) = json.loads(done.stdout)["clips"]
@@ -91,7 +91,7 @@ def test_the_plug_in_has_thirty_lines() -> None:
 def test_a_name_of_ours_cannot_be_taken(tmp_path: Path, clips: Path) -> None:
     points = "[unreel.reviewers]\ncoin = loud_edges:SmoothnessReviewer\n"
     site = install(tmp_path, block("plugin"), points)
-    asked = ["eval", str(clips), "--protocol", "reality", "--model", "coin"]
+    asked = ["eval", str(clips), "--trusted", "--protocol", "reality", "--model", "coin"]
     done = unreel(site, *asked, "--out", str(tmp_path / "run"), "--json")
     assert json.loads(done.stdout)["outcome"]["reviewer"].startswith("coin")
 
@@ -101,7 +101,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_told_with_whose_it_is(
 ) -> None:
     points = "[unreel.reviewers]\nsmoothness = loud_edges:SmoothnessReviewer\n"
     site = install(tmp_path, "raise ValueError('no weights')", points)
-    asked = ["eval", str(clips), "--protocol", "reality", "--model", "smoothness"]
+    asked = ["eval", str(clips), "--trusted", "--protocol", "reality", "--model", "smoothness"]
     done = unreel(site, *asked, "--out", str(tmp_path / "run"))
     assert done.returncode == 2
     assert "smoothness" in done.stderr
@@ -125,7 +125,7 @@ def test_an_instrument_of_another_package_is_asked_scored_and_shown_as_ours_are(
 ) -> None:
     points = "[unreel.protocols]\ncandour = loud_edges:CANDOUR\nduel = loud_edges:DUEL\n"
     site = install(tmp_path, INSTRUMENT, points)
-    asked = ["eval", str(clips), "--protocol", "candour", "--model", "coin"]
+    asked = ["eval", str(clips), "--trusted", "--protocol", "candour", "--model", "coin"]
     done = unreel(site, *asked, "--out", str(tmp_path / "run"), "--json")
     assert done.returncode == 0, done.stderr
     (scored,) = json.loads(done.stdout)["scores"]
@@ -134,7 +134,14 @@ def test_an_instrument_of_another_package_is_asked_scored_and_shown_as_ours_are(
     assert told.returncode == 0, told.stderr
     assert "Real or not" in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
     pair = unreel(
-        site, "review", str(clips.parent / "c0.mp4"), "--model", "coin", "--protocol", "duel"
+        site,
+        "review",
+        str(clips.parent / "c0.mp4"),
+        "--trusted",
+        "--model",
+        "coin",
+        "--protocol",
+        "duel",
     )
     assert pair.returncode == 2
     assert "does not ask about one clip" in pair.stderr
@@ -147,6 +154,6 @@ def test_an_instrument_that_cannot_be_loaded_leaves_the_others_alone(
     site = install(tmp_path, "raise ValueError('no weights')", points)
     clip = str(clips.parent / "c0.mp4")
     assert unreel(site, "review", clip, "--model", "coin").returncode == 0
-    done = unreel(site, "review", clip, "--model", "coin", "--protocol", "candour")
+    done = unreel(site, "review", clip, "--trusted", "--model", "coin", "--protocol", "candour")
     assert done.returncode == 2
     assert "loud-edges" in done.stderr
