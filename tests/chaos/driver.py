@@ -30,7 +30,8 @@ from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
 
 PACE_ROWS = 10
-IN_FLIGHT = 8
+IN_FLIGHT = 4
+"""Few: whoever is in flight when a worker dies is a suspect, and each suspect costs a start of Python."""
 
 
 class Answering(Stage):

@@ -30,7 +30,7 @@ IN_FLIGHT = 8
 
 
 def run_in(folder: Path) -> Run:
-    """The run that `job.json` describes: a manifest, a model, and where its tables go."""
+    """The run that `job.json` describes: a manifest, a model, how clips are opened, where tables go."""
     job = json.loads((folder / "job.json").read_text())
     recipe = {
         "benchmark": job["benchmark"],
@@ -42,7 +42,7 @@ def run_in(folder: Path) -> Run:
     return Run(
         place=Place(job["uri"], job["options"]),
         recipe=check_recipe(recipe),
-        access=Access(settings=read_settings()),
+        access=Access(settings=read_settings(), trusted=job["trusted"]),
         ledgers=folder,
     )
 

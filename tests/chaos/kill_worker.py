@@ -24,7 +24,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from driver import IN_FLIGHT, say
+from driver import say
+from evaluation import IN_FLIGHT
 from harness import (
     HERE,
     Driver,

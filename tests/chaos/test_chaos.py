@@ -162,25 +162,31 @@ def test_a_killed_eval_ends_with_the_scorecard_of_an_undisturbed_one(world: Worl
 
 
 def test_an_eval_that_appends_plainly_doubles_answers(world: World) -> None:
-    assert _script("kill_driver").control(world.trial, next(world.fresh), kills=1, seed=1) > 0
+    assert (
+        _script("kill_driver").control(
+            replace(world.trial, trusted=True), next(world.fresh), kills=1, seed=1
+        )
+        > 0
+    )
 
 
 def test_a_kill_while_failures_are_replaced_loses_nothing(world: World) -> None:
     stops = ["answers-committed:1", "answers-written:1"]
-    tally = _kill_eval(world, kills=2, retry=True, stops=iter(stops))
+    tally = _kill_eval(world, kills=2, retry=True, trusted=True, stops=iter(stops))
     assert (tally.violations, tally.kills) == ([], 2)
 
 
 def test_a_killed_eval_resumes_in_a_store(world: World, s3: Any) -> None:
     stops = ["clips-committed:1", "answers-written:2"]
-    tally = _kill_eval(world, kills=2, place=s3 / "chaos", stops=iter(stops))
+    tally = _kill_eval(world, kills=2, place=s3 / "chaos", trusted=True, stops=iter(stops))
     assert (tally.violations, tally.kills) == ([], 2)
 
 
 def test_a_killed_eval_resumes_on_ray(world: World) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
     stops = iter(["answers-committed:1"])
-    tally = _kill_eval(world, kills=1, engine="ray", most_uncommitted=FEW, stops=stops)
+    how = {"engine": "ray", "most_uncommitted": FEW, "trusted": True}
+    tally = _kill_eval(world, kills=1, **how, stops=stops)
     assert (tally.violations, tally.kills) == ([], 1)
 
 
@@ -202,7 +208,7 @@ def test_a_ray_worker_killed_while_it_asks_costs_no_answer() -> None:
 def _give_up(world: World, folder: Path, *, engine: str) -> Any:
     """Kill whoever asks the marked question, each time, until a driver ends in peace."""
     harness, workers = _script("harness"), _script("kill_worker")
-    trial, tally = replace(world.trial, engine=engine), harness.Tally()
+    trial, tally = replace(world.trial, engine=engine, trusted=True), harness.Tally()
     trial.prepare(folder)
     workers.mark(folder, [world.keys[FEW // 2]])
     for _ in range(5):

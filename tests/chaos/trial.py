@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clips import make_clips
-from driver import IN_FLIGHT, PACE_ROWS
-from evaluation import run_in
+from driver import PACE_ROWS
+from evaluation import IN_FLIGHT, run_in
 from harness import HERE, finish
 
 from unreel.core.identity import digest
@@ -123,6 +123,8 @@ class Evaluation:
     engine: str = "local"
     retry: bool = False
     """Whether the runs that are killed ask again what a first run left as failures."""
+    trusted: bool = False
+    """Whether clips are opened in the driver: nothing of the engine hangs on it, and it starts sooner."""
     most_uncommitted: int = MOST_UNCOMMITTED
     pace_rows: int = PACE_ROWS
     stops: Iterator[str] = field(default_factory=lambda: iter(()))
@@ -140,6 +142,7 @@ class Evaluation:
             "model": f"compatible/tiny@http://127.0.0.1:{self.port}/{folder.name}/v1",
             "uri": place.uri,
             "options": dict(place.options),
+            "trusted": self.trusted,
         }
         (folder / "job.json").write_text(json.dumps(job))
 
