@@ -49,6 +49,7 @@ ELSEWHERE = {
     ("report/clips/media_folder.py", "link"),
     ("train/checkpoints.py", "rename"),
     ("reviewers/local/server.py", "link"),
+    ("train/formats/exporting.py", "link"),
     ("train/trainer.py", "link"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),

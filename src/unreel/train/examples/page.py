@@ -173,7 +173,7 @@ def _pictures(exhibit: Exhibit, lesson: Lesson, view: View) -> Iterator[Picture]
 
 def _marked(lesson: Lesson) -> tuple[Box | None, Fraction, Fraction]:
     """The box that the target itself tells, read back in its space, and when the trace is there."""
-    trace = getattr(lesson.example.truth, "trace", None)
+    trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:
         return None, Fraction(0), Fraction(0)
     question, (width, height) = lesson.example.question, lesson.example.clips[0].size
