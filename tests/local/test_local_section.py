@@ -153,10 +153,6 @@ class TestOpening:
         with pytest.raises(InvalidSettingError, match="not the clip's file"):
             section(checkpoint("video"), show="clip").opener(key_hosts="")
 
-    def test_bounds_of_a_resize_are_not_told_twice(self, checkpoint: Callable[..., str]) -> None:
-        with pytest.raises(InvalidSettingError, match="are those in its folder"):
-            section(checkpoint(), box_space="resized 3136-50176").opener(key_hosts="")
-
     def test_an_absent_folder_is_told(self, tmp_path: Path) -> None:
         with pytest.raises(UnreadableSourceError, match="no such folder"):
             section(f"local/{tmp_path}/nothing").opener(key_hosts="")

@@ -205,9 +205,6 @@ class ReviewerSection(Section):
         if self.show == "clip":
             setting, problem = "show", f"{self.model} is shown frames, and not the clip's file"
             raise InvalidSettingError(setting, problem, "Write frames or video, or leave it out")
-        if self.box_space is not None and self.box_space.startswith(RESIZED):
-            setting, problem = "box_space", f"the bounds of {self.model} are those in its folder"
-            raise InvalidSettingError(setting, problem, "Leave it out")
         form = self.show if "show" in self.model_fields_set else None
         checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
         manner: dict[str, Any] = {"max_tokens": self.max_tokens, "box_space": self.box_space}
