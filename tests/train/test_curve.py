@@ -26,6 +26,7 @@ def test_the_table_has_a_line_for_each_step_and_leaves_empty_what_was_not_measur
         [],
         MOMENTS[:1],
         MOMENTS,
+        [{"step": 1, "loss": float("nan")}, {"step": 2, "loss": float("inf")}],
         [{"step": i, "loss": 0.0} for i in range(1, 5000)],
     ],
 )
@@ -33,6 +34,7 @@ def test_the_picture_is_sound_whatever_was_measured(moments: list[dict[str, floa
     picture = as_svg(moments)
     assert ET.fromstring(picture).tag.endswith("svg")
     assert len(picture) < 40_000
+    assert "nan" not in picture
 
 
 def test_the_picture_draws_loss_downwards() -> None:

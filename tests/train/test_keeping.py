@@ -1,6 +1,7 @@
 """A training goes on only as what it was begun as."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,15 @@ def test_beginning_anew_takes_the_old_checkpoints_away(tmp_path: Path) -> None:
     _save(tmp_path, 10)
     assert begin(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="fresh") is None
     assert Checkpoints(tmp_path).newest() is None
+
+
+@pytest.mark.parametrize("going", ["either", "fresh", "resume"])
+def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_text("precious")
+    with pytest.raises(UnreadableSourceError, match="no training of unreel made"):
+        begin(_begun(), tmp_path, going=going)
+    assert (tmp_path / "model" / "weights").read_text() == "precious"
 
 
 def test_going_on_needs_a_checkpoint(tmp_path: Path) -> None:

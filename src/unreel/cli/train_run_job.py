@@ -118,6 +118,8 @@ class _Told:
         self._meter.expect(_STEPS, n_steps - start)
 
     def _step(self, step: int, loss: float, vigil: Vigil) -> None:
+        if not self._process.is_first:
+            return
         held_out = "" if vigil.last is None else f", held-out loss {vigil.last['loss']:.4f}"
         note = f"loss {loss:.4f}{held_out}"
         if vigil.unshown:

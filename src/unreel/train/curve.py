@@ -5,6 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import inf, isfinite
 from typing import Any, Final
 
 from unreel.core.writing import Folder
@@ -63,7 +64,10 @@ def as_csv(moments: Sequence[Moment]) -> str:
 
 def as_svg(moments: Sequence[Moment]) -> str:
     """Loss and held-out loss over the steps."""
-    lines = {name: [(m["step"], m[name]) for m in moments if name in m] for name in _COLOURS}
+    lines = {
+        name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
+        for name in _COLOURS
+    }
     points = [point for line in lines.values() for point in line]
     if not points:
         return _page(['<text x="24" y="48">no step was taken yet</text>'])

@@ -74,6 +74,7 @@ def begin(begun: Begun, folder: Path, *, going: Going) -> Checkpoint | None:
         UnreadableSourceError: It cannot go on as is asked: nothing was changed.
     """
     checkpoints = Checkpoints(folder)
+    _require_own(folder)
     before = None if going == "fresh" else read_begun(folder)
     newest = None if before is None else checkpoints.newest()
     if before is not None and (newest is not None or checkpoints.model() is not None):
@@ -87,6 +88,16 @@ def begin(begun: Begun, folder: Path, *, going: Going) -> Checkpoint | None:
     text = json.dumps({name: getattr(begun, name) for name in Begun.__slots__}, indent=1)
     Folder(folder, published=True).write(FILE, text.encode())
     return newest
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder in which somebody else's files would be taken away for a training's."""
+    if (folder / FILE).exists():
+        return
+    for name in ("model", "checkpoints"):
+        if (folder / name).exists():
+            problem = f"it holds {name!r}, which no training of unreel made"
+            raise UnreadableSourceError(str(folder), problem, "Name another --out")
 
 
 def _require_same(begun: Begun, before: Begun, folder: Path) -> None:

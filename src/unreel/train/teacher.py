@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 import torch.distributed
+from accelerate.utils import gather_object
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
 from unreel.core.document import parse_object, read_bytes
-from unreel.core.errors import GO_ON, MachineError, raise_refusal, words_of
+from unreel.core.errors import GO_ON, InvalidSettingError, MachineError, raise_refusal, words_of
 from unreel.core.writing import Folder
 from unreel.reviewers.local.taught import Taught, write_taught
 from unreel.train.card import Card, write_card
@@ -101,6 +103,7 @@ class Teacher(SFTTrainer):  # type: ignore[misc]  # TRL carries no types here
         self.model.eval()
         with torch.no_grad():
             look = self.desk.look(self)
+        self._metrics["eval"].clear()  # what TRL would report of it
         figures: dict[str, float] = {}
         if look is not None:
             is_best = self.vigil.note(look)
@@ -129,6 +132,7 @@ class Teacher(SFTTrainer):  # type: ignore[misc]  # TRL carries no types here
             self._save_optimizer_and_scheduler(str(draft / INNER))
             self._save_scaler(str(draft / INNER))
             self._save_rng_state(str(draft / INNER))
+            self.vigil.unshown.update(gather_object(list(self.vigil.unshown.items())))
             self.accelerator.wait_for_everyone()
             if self.args.should_save:
                 self._write_words(Folder(draft, published=True))
@@ -210,6 +214,13 @@ class _Pace(TrainerCallback):  # type: ignore[misc]  # transformers carries no t
 
     def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
         if logs and LOSS in logs:
+            if not isfinite(logs[LOSS]):
+                setting, problem = (
+                    "optimise",
+                    f"the loss of step {state.global_step:,} is no number",
+                )
+                remedy = "Lower learning_rate, or add warmup, and begin anew with --fresh"
+                raise InvalidSettingError(setting, problem, remedy)
             self._teacher.desk.on_step(state.global_step, logs[LOSS], self._teacher.vigil)
 
     def _asked_to_stop(self) -> bool:
