@@ -28,13 +28,14 @@ from unreel.reviewers.local.loading import load_model
 from unreel.reviewers.local.taught import FamilyName, Taught
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit
+from unreel.train.asked import Put
 from unreel.train.recipe import TrainRecipe, check_recipe
 from unreel.train.rewards.key import AnswerKey
 from unreel.train.rewards.terms import settle
 from unreel.train.sampling import Sampler
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-from unreel.train.grpo import Improver, Put, configure, paid
+from unreel.train.grpo import Improver, configure, paid
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(900)]
 TERMS = settled([])

@@ -82,17 +82,19 @@ def test_a_harvest_of_one_label_is_refused() -> None:
 
 def test_a_harvest_is_read_back_and_becomes_examples(tmp_path: Path) -> None:
     kept = reap(tried(None), keep_from=0.8)
-    write_harvest(kept, Folder(tmp_path))
-    assert read_harvest(tmp_path) == kept
+    assert read_harvest(tmp_path, "model 1") is None
+    write_harvest(kept, Folder(tmp_path), "model 1")
+    assert read_harvest(tmp_path, "model 1") == kept
+    assert read_harvest(tmp_path, "model 2") is None
     examples = [example(number, truth) for number, truth in enumerate(TRUTHS)]
     learned = learn_from([*examples, example(99, TRUTHS[0])], kept)
     assert [each.answer for each in learned] == [perfect(truth) for truth in TRUTHS]
 
 
 def test_a_damaged_harvest_is_refused(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('{"key": 1}\n')
+    (tmp_path / FILE).write_text('{"made_by": "x"}\n{"key": 1}\n')
     with pytest.raises(UnreadableSourceError, match="Sample again"):
-        read_harvest(tmp_path)
+        read_harvest(tmp_path, "x")
 
 
 def test_a_clip_of_several_rows_is_asked_once_with_all_its_truths() -> None:

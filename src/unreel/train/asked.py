@@ -6,9 +6,18 @@ from typing import Any
 
 from unreel.protocols.protocol import protocol
 from unreel.protocols.space import declare_space
+from unreel.reviewers.contract import Sheet
 from unreel.train.examples.example import Example, Lesson
 from unreel.train.rewards.key import AnswerKey
 from unreel.train.rewards.terms import Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """A question as a model is shown it, and what its answers are marked by."""
+
+    sheet: Sheet
+    key: AnswerKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

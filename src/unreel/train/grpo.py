@@ -14,6 +14,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Sheet
 from unreel.reviewers.local.encoder import Encoder
+from unreel.train.asked import Put
 from unreel.train.recipe import RewardSection, TrainRecipe
 from unreel.train.rewards.key import AnswerKey
 
@@ -22,14 +23,6 @@ KEY: Final = "key"
 PROMPT: Final = "prompt"
 _COMPARED: Final = 8
 """Prompts that are compared with the encoder's before a training begins."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
-    """A question as a model is shown it, and what its answers are marked by."""
-
-    sheet: Sheet
-    key: AnswerKey
 
 
 def paid(completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any) -> list[float]:

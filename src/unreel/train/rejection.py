@@ -105,24 +105,29 @@ def _require_all(
             raise InvalidValueError(msg)
 
 
-def write_harvest(kept: Sequence[Kept], folder: Folder) -> None:
-    """One answer a line, with what it earned."""
-    lines = [
+def write_harvest(kept: Sequence[Kept], folder: Folder, made_by: str) -> None:
+    """One answer a line, with what it earned; the first line tells what all were `made_by`."""
+    lines = [json.dumps({"made_by": made_by})]
+    lines += [
         json.dumps({name: _plain(getattr(each, name)) for name in Kept.__slots__}) for each in kept
     ]
     folder.write(FILE, ("\n".join(lines) + "\n").encode())
 
 
-def read_harvest(folder: Path) -> tuple[Kept, ...]:
-    """What `write_harvest` wrote there.
+def read_harvest(folder: Path, made_by: str) -> tuple[Kept, ...] | None:
+    """What `write_harvest` wrote there; `None` where nothing was, or something was made otherwise.
 
     Raises:
-        UnreadableSourceError: There is none, or it is damaged.
+        UnreadableSourceError: It is damaged.
     """
     path = folder / FILE
-    data = read_bytes(path, most=_MOST_BYTES)
+    if not path.exists():
+        return None
+    head, *lines = read_bytes(path, most=_MOST_BYTES).splitlines() or [b""]
     try:
-        return tuple(Kept(**parse_object(line)) for line in data.splitlines())
+        if parse_object(head).get("made_by") != made_by:
+            return None
+        return tuple(Kept(**parse_object(line)) for line in lines)
     except (InvalidValueError, TypeError) as error:
         remedy = "Sample again: remove it and run the same command"
         raise UnreadableSourceError(str(path), "no harvest of answers", remedy) from error

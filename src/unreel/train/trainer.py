@@ -10,24 +10,29 @@ import transformers
 from accelerate.utils import broadcast_object_list
 from transformers import AutoProcessor
 
+from unreel.core.estimate import Measured
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.reviewers.local.encoder import Encoder
+from unreel.train.asked import by_question
 from unreel.train.base import Base, find_base, teaching
 from unreel.train.card import Card, read_versions
 from unreel.train.checkpoints import INNER, Checkpoint, Checkpoints
 from unreel.train.examples.reading import Examples, ReadData, read_examples
 from unreel.train.examples.shelf import OnStep
 from unreel.train.gallery import open_gallery
+from unreel.train.harvesting import gather
+from unreel.train.improving import Improved, Pace, Puts, find_start, require_grpo, run_grpo, save
 from unreel.train.keeping import Begun, Going, begin
 from unreel.train.lessons import Lessons
 from unreel.train.looking import Looker
 from unreel.train.models import prepare_model
 from unreel.train.order import Order, count_steps, pass_length
 from unreel.train.processes import Process, this_process
-from unreel.train.recipe import TrainRecipe
+from unreel.train.recipe import RewardSection, TrainRecipe
+from unreel.train.rewards.terms import settle
 from unreel.train.teacher import HISTORY, Desk, Teacher, read_vigil
 from unreel.train.watching import Vigil
 
@@ -55,6 +60,8 @@ class Trained:
     went_on_from: int | None
     """The step of the checkpoint that it went on from."""
     unshown: dict[str, list[str]] = field(default_factory=dict)
+    gain: Measured | None = None
+    """Where answers were paid: what those to held-out questions earn more than before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,9 @@ def train(
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
+    if by_grpo is not None:
+        require_grpo(recipe)
     process = this_process()
     with _alone(folder) if process.is_first else contextlib.nullcontext():
         examples: Examples = _told_by_first(
@@ -97,6 +107,8 @@ def train(
         )
         start = _told_by_first(process, lambda: begin(begun, folder, going=going))
         job = _Job(recipe, folder, access, examples, base, begun, spectator)
+        if by_grpo is not None:
+            return job.improve(by_grpo)
         return job.run(start, n_devices=process.n)
 
 
@@ -157,6 +169,54 @@ class _Job:
         model = prepare_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
         processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
         return Teacher(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
+
+    def improve(self, reward: RewardSection) -> Trained:
+        """Pay the answers of the checkpoint. Nothing is kept on the way: what was stopped begins anew."""
+        recipe = self.recipe
+        asked = by_question(self.examples.train)
+        first, weights = [each.example for each in asked], self.examples.weights
+        n_steps = count_steps(recipe.optimise, in_a_pass=pass_length(first, weights), n_devices=1)
+        done = Checkpoints(self.folder).model()
+        if done is not None:
+            return self._improved(done.path, done.step, n_steps)
+        start = find_start(recipe, self.base, self.folder)
+        encoder = Encoder.open(self.base.folder, start.taught)
+        self.spectator.on_start(0, n_steps)
+        pace = Pace(self.spectator.on_step, self.spectator.should_stop)
+        with open_gallery(GALLERY_BYTES, shared=False) as gallery:
+            order = Order(first, weights=weights, seed=recipe.seed)
+            lessons = Lessons(order, encoder=encoder, access=self.access, gallery=gallery)
+            terms = settle(reward, [each.truths for each in asked])
+            n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
+            model, improved = run_grpo(
+                recipe,
+                reward,
+                start,
+                puts=Puts(order, asked, lessons, terms, n=n),
+                held_out=self.examples.held_out,
+                callback=pace,
+            )
+        if improved.step < n_steps:
+            return self._improved(None, improved.step, n_steps, improved)
+        card = self.card(pace.vigil, improved.step)
+        place = save(model, encoder, improved, card, self.folder)
+        return self._improved(place, improved.step, n_steps, improved)
+
+    def _improved(
+        self, model: Path | None, step: int, n_steps: int, improved: Improved | None = None
+    ) -> Trained:
+        return Trained(
+            folder=self.folder,
+            model=model,
+            step=step,
+            n_steps=n_steps,
+            loss=improved.loss if improved else None,
+            held_out_loss=None,
+            ended="asked" if model is None else "done",
+            went_on_from=None,
+            unshown=improved.unshown if improved else {},
+            gain=improved.gain if improved else None,
+        )
 
     def card(self, vigil: Vigil, step: int) -> Card:
         """What is told with the checkpoint of `step`."""
@@ -229,13 +289,17 @@ def write_model(folder: Path, *, step: int) -> None:
 def _read(
     recipe: TrainRecipe, folder: Path, access: Access, spectator: Spectator, *, accept_leak: bool
 ) -> Examples:
-    return read_examples(
+    examples = read_examples(
         recipe,
         access=access,
         folder=folder / "data",
         accept_leak=accept_leak,
         on_step=spectator.on_reading,
     )
+    reward = recipe.reward
+    if reward is None or reward.method == "grpo":
+        return examples
+    return gather(recipe, reward, folder, access, examples)
 
 
 def _tell(data: ReadData) -> str:

@@ -77,7 +77,7 @@ class Examples:
     def digest(self) -> str:
         """Of every clip, question, truth and side: another one is another training."""
         told = (
-            f"{side} {example.data} {example.key} {_truth(example)}"
+            f"{side} {example.data} {example.key} {_truth(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
             for example in examples
         )

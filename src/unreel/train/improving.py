@@ -1,0 +1,233 @@
+"""GRPO from recipe to model: a checkpoint is asked, paid, and left better than it was."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, overload
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+from transformers import TrainerCallback
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Measured
+from unreel.core.failure import Failure
+from unreel.core.writing import Folder
+from unreel.reviewers.local.encoder import Encoder
+from unreel.reviewers.local.taught import Taught, read_taught, write_taught
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.train.asked import Asked, Put, by_question
+from unreel.train.base import Base, teaching
+from unreel.train.card import Card, write_card
+from unreel.train.checkpoints import Checkpoints
+from unreel.train.examples.example import Example
+from unreel.train.lessons import Lessons, too_few_shown
+from unreel.train.models import prepare_model
+from unreel.train.order import Order
+from unreel.train.recipe import RewardSection, TrainRecipe
+from unreel.train.rewards.terms import Terms
+from unreel.train.sampling import Sampler
+from unreel.train.watching import Vigil, choose
+
+RESULT: Final = "reward.json"
+_MOST_TRIES: Final = 100
+_BY_TRL: Final = ("qwen2.5-vl", "qwen3-vl")
+"""Families whose pictures TRL's trainer hands on whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Improved:
+    """What came of it."""
+
+    step: int
+    loss: float | None
+    unshown: dict[str, list[str]]
+    gain: Measured
+    """What held-out questions earn more than before, on the mean, by greedy answers."""
+    terms: Terms
+    rewards: tuple[float, ...]
+    """Of the answers that were drawn, step by step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """The checkpoint that is asked first, and how what comes of it is asked."""
+
+    weights: Path
+    """Of the whole model."""
+    adapter: Path | None
+    """On it, where the checkpoint is one."""
+    taught: Taught
+    folder: Path
+    """Of the training."""
+
+
+def require_grpo(recipe: TrainRecipe) -> None:
+    """Refuse what TRL's trainer cannot do, before anything is read."""
+    remedy = "Write reward.method = rejection"
+    if recipe.input != "frames":
+        setting, problem = "input", "TRL's GRPO takes pictures and no video"
+        raise InvalidSettingError(setting, problem, f"{remedy}, or train a checkpoint on frames")
+    if recipe.model.family not in _BY_TRL:
+        setting, problem = "model.family", f"TRL's GRPO shows no pictures to {recipe.model.family}"
+        raise InvalidSettingError(setting, problem, remedy)
+    if recipe.devices.count * recipe.devices.nodes > 1:
+        setting, problem = "devices.count", "GRPO on several devices has not been tried here"
+        raise InvalidSettingError(setting, problem, f"Use one. {remedy} for several")
+
+
+def find_start(recipe: TrainRecipe, base: Base, folder: Path) -> Start:
+    """What the recipe starts from.
+
+    Raises:
+        InvalidSettingError: The checkpoint was taught otherwise than the recipe asks it.
+    """
+    taught, before = teaching(recipe, base), read_taught(base.folder)
+    if before is not None and (before.family, before.input) != (taught.family, taught.input):
+        setting = "input" if before.family == taught.family else "model.family"
+        problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
+        raise InvalidSettingError(setting, problem, "Ask it as it was taught")
+    if before is None or before.base is None:
+        return Start(weights=base.folder, adapter=None, taught=taught, folder=folder)
+    if recipe.model.tune != "lora":
+        setting, problem = "model.tune", "the checkpoint is an adapter"
+        raise InvalidSettingError(setting, problem, "Write tune = lora: it goes on learning")
+    same = taught.model_copy(update={"base": before.base, "base_digest": before.base_digest})
+    return Start(weights=Path(before.base), adapter=base.folder, taught=same, folder=folder)
+
+
+def run_grpo(
+    recipe: TrainRecipe,
+    reward: RewardSection,
+    start: Start,
+    *,
+    puts: "Puts",
+    held_out: Sequence[Example],
+    callback: TrainerCallback,
+) -> tuple[Any, Improved]:
+    """The model after it was paid for all of `puts`, with what came of it."""
+    from unreel.train.grpo import Improver, configure  # loads vLLM where it is installed
+
+    questions = choose(held_out, most=recipe.watch.clips, seed=recipe.seed)
+    asked = [by_question(rows)[0] for rows in questions]
+    model = prepare_model(recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed)
+    place = start.adapter or start.weights
+    encoder = Encoder.open(place, start.taught)
+    sampler = Sampler(model, encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed)
+    before = _earned(sampler, puts, asked)
+    n_steps = len(puts) // (recipe.optimise.batch_size * recipe.optimise.accumulate)
+    trainer = Improver(
+        model,
+        Encoder.open(place, start.taught),
+        puts,
+        config=configure(recipe, reward, start.folder, n_steps=n_steps),
+        callbacks=[callback],
+    )
+    trainer.train()
+    history = trainer.state.log_history
+    losses = [each["loss"] for each in history if "loss" in each]
+    return model, Improved(
+        step=trainer.state.global_step,
+        loss=losses[-1] if losses else None,
+        unshown=puts.unshown,
+        gain=bootstrap_mean(np.subtract(_earned(sampler, puts, asked), before), seed=recipe.seed),
+        terms=puts.terms,
+        rewards=tuple(each["reward"] for each in history if "reward" in each),
+    )
+
+
+def save(model: Any, encoder: Encoder, improved: Improved, card: Card, folder: Path) -> Path:
+    """Put the model, with its card and what it earned, in `folder`/model, whole or not at all."""
+    checkpoints = Checkpoints(folder)
+    draft = checkpoints.begin("model")
+    # A second adapter may lie beside the first: what it is held near to.
+    only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
+    model.save_pretrained(draft, **only)
+    encoder.save(draft)
+    write_taught(encoder.taught, draft)
+    written = Folder(draft, published=True)
+    write_card(card, written)
+    written.write(RESULT, json.dumps(to_jsonable_python(improved), indent=1).encode())
+    return checkpoints.finish("model", step=improved.step).path
+
+
+def _earned(sampler: Sampler, puts: "Puts", asked: Sequence[Asked]) -> list[float]:
+    """What the greedy answers to `asked` earn; a question that cannot be shown is left out each time."""
+    earned = []
+    for each in asked:
+        put = puts.show(each)
+        texts = put if isinstance(put, Failure) else sampler.draw(put.sheet, 1)
+        if isinstance(put, Put) and not isinstance(texts, Failure):
+            earned.append(put.key.mark(texts[0]).total)
+    return earned
+
+
+class Puts(Sequence[Put]):
+    """The questions of a training in its order, each shown when it is looked at.
+
+    Args:
+        order: of the first examples of the questions.
+        asked: the questions.
+        lessons: show them.
+        terms: by which answers are paid.
+        n: how many are asked; the order itself has no end.
+    """
+
+    def __init__(
+        self, order: Order, asked: Sequence[Asked], lessons: Lessons, terms: Terms, *, n: int
+    ) -> None:
+        self._order, self._lessons, self.terms = order, lessons, terms
+        self._asked = {each.example.key: each for each in asked}
+        self._n = n
+        self.unshown: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> Put: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Put]: ...
+    def __getitem__(self, place: int | slice) -> Put | list[Put]:
+        """The question at that place, or the next one that can be shown."""
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        for further in range(place, place + _MOST_TRIES):
+            asked = self._asked[self._order[further].key]
+            put = self.show(asked)
+            if isinstance(put, Put):
+                return put
+            self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
+        raise too_few_shown(self.unshown.values(), met=_MOST_TRIES)
+
+    def show(self, asked: Asked) -> Put | Failure:
+        """One question, or why it cannot be shown."""
+        lesson = self._lessons.lesson(asked.example)
+        if isinstance(lesson, Failure):
+            return lesson
+        return Put(sheet=lesson.sheet, key=asked.key(lesson, self.terms))
+
+
+class Pace(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
+    """Tells of each step, and stops where a person asks.
+
+    Args:
+        on_step: told the step, its loss and what was seen.
+        should_stop: whether a person asked.
+    """
+
+    def __init__(self, on_step: Any, should_stop: Any) -> None:
+        self._on_step, self._should_stop = on_step, should_stop
+        self.vigil = Vigil()
+
+    def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> Any:
+        """Stop where a person asks."""
+        if self._should_stop():
+            control.should_training_stop = True
+        return control
+
+    def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
+        """Tell of the step."""
+        if logs and "loss" in logs:
+            self._on_step(state.global_step, logs["loss"], self.vigil)
