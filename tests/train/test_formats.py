@@ -15,6 +15,7 @@ pytest.importorskip("lance")  # examples are kept in tables
 
 from footage import film, write_clip
 from train.sets import MELTS, fake, real, recipe, write_set
+from unreel.cli.train_export import export as typed_export
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -319,6 +320,11 @@ def test_what_a_trainer_cannot_be_told_is_refused_before_a_clip_is_opened(
     with pytest.raises(InvalidSettingError, match=words):
         export(to, **told)
     assert not (export.folder / "out").exists()
+
+
+def test_every_trainer_can_be_typed() -> None:
+    (to,) = (option for option in typed_export.params if option.name == "trainer")
+    assert sorted(to.type.choices) == FORMATS.names() == sorted(ALL)  # type: ignore[attr-defined]
 
 
 def test_a_model_that_a_trainer_does_not_know_is_refused(export: Exporter) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from unreel.cli.meter import Meter
 from unreel.cli.output import print_json, say
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
 from unreel.engine.access import find_change, local_copy
 from unreel.engine.whereabouts import open_access
-from unreel.media.access import media_reader
+from unreel.media.access import media_reader, require_protection
 from unreel.reviewers.asking import Showing
 from unreel.train.examples.mixing import pass_over
 from unreel.train.examples.reading import Examples, read_examples
@@ -32,10 +33,15 @@ def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
     form = FORMATS.load(given["trainer"])
     require_takes(form, order)
     settings = read_settings()
+    require_protection(settings, trusted=given["trusted"])
     access = open_access(settings, trusted=given["trusted"], outside=given["outside"])
-    with TemporaryDirectory(prefix="unreel-") as kept:
+    with TemporaryDirectory(prefix="unreel-") as kept, Meter() as meter:
         found = read_examples(
-            recipe, access=access, folder=Path(kept), accept_leak=given["accept_leak"]
+            recipe,
+            access=access,
+            folder=Path(kept),
+            accept_leak=given["accept_leak"],
+            on_step=meter.step,
         )
     with media_reader(settings, trusted=given["trusted"]) as reader:
         showing = Showing(
