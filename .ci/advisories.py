@@ -11,7 +11,11 @@ import sys
 import tomllib
 from pathlib import Path
 
-FILES = sorted((Path(__file__).parents[1] / "constraints").glob("*.txt"))
+FOLDER = Path(__file__).parents[1] / "constraints"
+ENVIRONMENTS = (
+    [FOLDER / f"{name}.txt" for name in ("base", "test", "dev", "tools")],
+    [FOLDER / "train.txt"],  # it stands alone, with other versions of a few packages
+)
 ACCEPTED = tomllib.loads(Path(__file__).with_name("advisories.toml").read_text())
 SOURCES = ("pypi", "osv")
 
@@ -20,7 +24,11 @@ def main() -> int:
     """Ask one source after the other until each package is told about, and judge."""
     answers: dict[str, dict] = {}
     for source in SOURCES:
-        answers = gather([*answers.values(), *ask(source)])
+        for files in ENVIRONMENTS:
+            told = ask(source, files)
+            if not told:
+                break
+            answers = gather([*answers.values(), *told])
         if answers and all("vulns" in package for package in answers.values()):
             break
     return judge(answers, ACCEPTED, today=dt.datetime.now(dt.UTC).date())
@@ -57,11 +65,11 @@ def judge(answers: dict[str, dict], accepted: dict[str, dict], *, today: dt.date
     return int(bool(bad))
 
 
-def ask(source: str) -> list[dict]:
-    """What `source` says of every pinned package; nothing where it cannot be reached."""
+def ask(source: str, files: list[Path]) -> list[dict]:
+    """What `source` says of every package that is pinned in `files`; nothing where it cannot be reached."""
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-s", source]
     command += ["-f", "json", "--progress-spinner", "off", "--timeout", "10"]
-    command += [word for path in FILES for word in ("-r", str(path))]
+    command += [word for path in files for word in ("-r", str(path))]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     try:
         return json.loads(done.stdout)["dependencies"]
