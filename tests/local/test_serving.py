@@ -44,6 +44,13 @@ def test_weights_keep_their_precision(tmp_path: Path, kept: str) -> None:
     assert taken(plan(write_model(tmp_path / "m", dtype=kept)), "--dtype") == kept
 
 
+def test_nonsense_in_a_config_becomes_no_argument(tmp_path: Path) -> None:
+    config = {"dtype": ["--trust-remote-code"], "text_config": {"max_position_embeddings": 10**30}}
+    planned = plan(write_model(tmp_path / "m", transformers_version={"a": 1}, **config))
+    assert taken(planned, "--dtype") == "auto"
+    assert taken(planned, "--max-model-len") == "32768"
+
+
 def test_no_sampling_settings_come_from_the_folder(tmp_path: Path) -> None:
     assert taken(plan(write_model(tmp_path / "m")), "--generation-config") == "vllm"
 
@@ -149,6 +156,11 @@ def test_boxes_are_told_where_the_processor_is_not_the_familys(tmp_path: Path) -
         (lambda m: (m / "config.json").write_text('{"model_type": ["qwen3_vl"]}'), "qwen3_vl"),
         (lambda m: (m / "model.safetensors").rename(m / "pytorch_model.bin"), "can hold code"),
         (lambda m: (m / "processor_config.json").unlink(), "processor"),
+        (lambda m: (m / "processor_config.json").write_text('{"image_processor": 7}'), "processor"),
+        (
+            lambda m: (m / "processor_config.json").write_text('{"size": {"shortest_edge": "9"}}'),
+            "sizes",
+        ),
     ],
 )
 def test_a_folder_that_is_no_model_is_refused_with_words(

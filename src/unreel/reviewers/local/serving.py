@@ -217,10 +217,13 @@ def _bounds(base: Path, form: Form) -> tuple[int, int] | None:
             found = read_object(base / name, "Save the processor again")
             part = found.get(half, found)
             size = part.get("size") if isinstance(part, Mapping) else None
-            if isinstance(size, Mapping) and {"shortest_edge", "longest_edge"} <= {*size}:
-                return int(size["shortest_edge"]), int(size["longest_edge"])
-            if isinstance(part, Mapping) and {"min_pixels", "max_pixels"} <= {*part}:
-                return int(part["min_pixels"]), int(part["max_pixels"])
+            for held, least, most in (
+                (size, "shortest_edge", "longest_edge"),
+                (part, "min_pixels", "max_pixels"),
+            ):
+                bounds = held if isinstance(held, Mapping) else {}
+                if isinstance(bounds.get(least), int) and isinstance(bounds.get(most), int):
+                    return bounds[least], bounds[most]
     return None
 
 
@@ -259,7 +262,7 @@ def _shape(place: Place, config: Mapping[str, Any], family: FamilyName) -> Seque
     if place.max_length is not None and place.max_length > longest:
         setting, problem = "--max-length", f"the model takes {longest} tokens at most"
         raise InvalidSettingError(setting, problem, f"Give {longest} or less")
-    kept = config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16"
+    kept = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
     return (
         # vLLM's `auto` makes halves of float32 weights, which then answer otherwise.
         *("--dtype", kept if kept in {"float32", "float16", "bfloat16"} else "auto"),
