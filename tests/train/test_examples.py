@@ -12,9 +12,12 @@ pytest.importorskip("lance")  # examples are kept in tables
 
 from train.sets import MELTS, clip, fake, real, recipe, write_set
 from unreel.benchmarks.opening import open_benchmark
+from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
 from unreel.core.settings import read_settings
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt
 from unreel.engine.whereabouts import open_access
 from unreel.train.examples.mixing import pass_over
 from unreel.train.examples.reading import Examples, read_examples
@@ -90,20 +93,25 @@ def test_another_seed_holds_out_other_scenes(read: Read, scenes: Path) -> None:
 
 def test_what_gives_no_example_is_counted_with_its_reason(read: Read, tmp_path: Path) -> None:
     torn = fake("torn", traces=(replace(MELTS, explanation="It is <think> odd </think>"),))
+    span = TimeSpan(9_000_000, 9_500_000)
+    late = replace(MELTS, span=span, track=(BoxAt(9_000_000, Box(0, 0, 1, 1)),))
     entries = [
         (real("a", group="1"), clip(1)),
         (fake("b", group="2"), clip(2)),
         (real("broken", group="3"), b"no video"),
         (real("again", group="4"), clip(1)),
+        (fake("other", group="5"), clip(1)),
         (torn, clip(3)),
+        (fake("late", traces=(late,)), clip(4)),
     ]
     root = write_set(tmp_path / "set", entries)
-    (root / "b-gone.mp4").unlink(missing_ok=True)
     found = read(recipe(root))
     assert names((*found.train, *found.held_out)) == {"a", "b"}
-    assert found.left_out.n == 3
-    assert {r.name for r in found.left_out.first} == {"broken", "again", "torn"}
-    assert any("came before" in reason for reason in found.left_out.reasons)
+    assert found.left_out.n == 5
+    assert {r.name for r in found.left_out.first} == {"broken", "again", "other", "torn", "late"}
+    assert any(reason.endswith("came before") for reason in found.left_out.reasons)
+    assert any("with another truth" in reason for reason in found.left_out.reasons)
+    assert any("after the clip's end" in reason for reason in found.left_out.reasons)
     assert any("form" in reason for reason in found.left_out.reasons)
 
 

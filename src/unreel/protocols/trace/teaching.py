@@ -29,6 +29,9 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
         raise InvalidValueError(msg)
     if truth.label is Label.REAL:
         return "REAL. The video is real. There is no unnatural part."
+    if truth.start_us is not None and truth.start_us >= truth.duration_us:
+        msg = "its trace begins after the clip's end. Correct the row"
+        raise InvalidValueError(msg)
     reason = "" if prompt in _NO_EXPLANATION else on_one_line(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:

@@ -133,7 +133,7 @@ class _Gathering:
 
     def __init__(self, recipe: TrainRecipe, shelf: Shelf) -> None:
         self._recipe, self._shelf = recipe, shelf
-        self._asked: dict[Question, str] = {}
+        self._asked: dict[Question, Planned[Clip]] = {}
         self._reasons: Counter[str] = Counter()
         self._first: list[Rejected] = []
         self._taken: list[Example] = []
@@ -227,10 +227,12 @@ class _Gathering:
         """One example for each annotation row that can be taught."""
         question = planned.question
         if question in self._asked:
-            why = f"the same question about the same bytes came before. See {self._asked[question]}"
+            before = self._asked[question]
+            other = "" if planned.truths == before.truths else " with another truth"
+            why = f"the same question about the same bytes came before{other}. See {before.name}"
             self._leave(Rejected(planned.name, why))
             return
-        self._asked[question] = planned.name
+        self._asked[question] = planned
         wording = protocol(question.instrument.protocol).wording
         asked = (str(question.instrument), str(question.condition))
         for row, truth in enumerate(planned.truths):
