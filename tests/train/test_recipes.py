@@ -180,5 +180,5 @@ def test_the_recipes_of_the_page_are_recipes() -> None:
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
     (curated,) = [block for block in blocks if "inject" in block]
     assert check_curation(curated).inject is not None
-    (mixed,) = [block for block in blocks if "model" in block]
+    (mixed,) = [block for block in blocks if "data" in block]
     assert [data.weight for data in check_recipe(mixed).data] == [1, 0.5]
