@@ -21,7 +21,7 @@ from unreel.train.checkpoints import Checkpoints
 
 __all__ = ["disk"]  # a fixture
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(900)]
 
 LAB = Path(lab.__file__)
 ADAPTERS = {"model": {"tune": "lora", "lora_dropout": 0.2}}
@@ -63,11 +63,11 @@ def test_killed_at_a_random_step_it_ends_with_the_loss_of_the_undisturbed(
     # Decoding in a process of its own changes nothing about what is learned.
     running = _start(root, tmp_path / "cut", ADAPTERS | {"optimise": {"workers": 1}})
     assert running.stdout is not None
-    for line in running.stdout:
-        if line.startswith(f"{killed_at} "):
-            running.send_signal(signal.SIGKILL)
-            break
-    running.wait(60)
+    try:
+        next(line for line in running.stdout if line.startswith(f"{killed_at} "))
+    finally:
+        running.kill()
+        running.wait(60)
     running.stdout.close()
     trained = lab.run(root, tmp_path / "cut", **ADAPTERS)
     assert trained.went_on_from in {killed_at, killed_at - 1, killed_at - 2}

@@ -33,7 +33,7 @@ class Launch:
     """One for each machine."""
 
 
-def configure(devices: DevicesSection, model: ModelSection, *, cpu: bool = False) -> dict[str, Any]:
+def configure(devices: DevicesSection, model: ModelSection) -> dict[str, Any]:
     """What `accelerate launch --config_file` reads, with the machine's own number left at 0.
 
     Raises:
@@ -43,7 +43,7 @@ def configure(devices: DevicesSection, model: ModelSection, *, cpu: bool = False
     if devices.strategy == "single" and n > 1:
         setting, problem = "devices.strategy", f"single, and {n} devices are named"
         raise InvalidSettingError(setting, problem, "Set it to ddp or fsdp")
-    kind = {"single": "NO", "ddp": "MULTI_CPU" if cpu else "MULTI_GPU", "fsdp": "FSDP"}
+    kind = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP"}
     values: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
@@ -56,7 +56,7 @@ def configure(devices: DevicesSection, model: ModelSection, *, cpu: bool = False
         "num_processes": n,
         "rdzv_backend": "static" if devices.nodes == 1 else "c10d",
         "same_network": True,
-        "use_cpu": cpu,
+        "use_cpu": False,
     }
     if devices.strategy == "fsdp":
         values["fsdp_config"] = {
@@ -78,10 +78,9 @@ def write_launch(
     folder: Path,
     *,
     typed: tuple[str, ...],
-    cpu: bool = False,
 ) -> Launch:
     """Write the configuration into `folder`; `typed` are the words behind `unreel train run`."""
-    text = json.dumps(configure(devices, model, cpu=cpu), indent=1)
+    text = json.dumps(configure(devices, model), indent=1)
     config = Folder(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]
     behind = ["-m", LAUNCHED, "train", "run", *typed]
