@@ -58,8 +58,8 @@ def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: 
             "vision": "trained",
         },
         "data": {"benchmark": "x", "protocol": "reality", "condition": {"prompt": "direct"}},
-        "optimise": {"batch_size": 8, "learning_rate": 3e-4, "schedule": "constant"},
-        "reward": {"generations": 8},
+        "optimise": {"batch_size": 16, "learning_rate": 5e-4, "schedule": "constant"},
+        "reward": {"generations": 4},
     }
     return check_recipe(values | changes)
 
@@ -204,18 +204,19 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tiny("qwen2.5-vl", folder)
     encoder = Encoder.open(folder, taught("qwen2.5-vl"))
     model = load_model(folder, device="cpu", dtype=torch.float32)
-    teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=31)
+    teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=29)
     model.save_pretrained(folder)
     return folder
 
 
+@pytest.mark.slow
 def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -> None:
     encoder = Encoder.open(half_taught, taught("qwen2.5-vl"))
-    held_out = [coloured(i, seed=2) for i in range(120)]
+    held_out = [coloured(i, seed=2) for i in range(80)]
     model = load_model(half_taught, device="cpu", dtype=torch.float32)
     before = earns(model, encoder, held_out)
     trainer = improver(
-        half_taught, [coloured(i, seed=3) for i in range(200)], recipe(), n_steps=24, model=model
+        half_taught, [coloured(i, seed=3) for i in range(200)], recipe(), n_steps=12, model=model
     )
     trainer.train()
     after = earns(model, encoder, held_out)

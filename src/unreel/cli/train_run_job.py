@@ -139,6 +139,8 @@ def _report(trained: Trained, *, as_json: bool) -> None:
         "" if trained.held_out_loss is None else f"; held-out loss {trained.held_out_loss:.4f}"
     )
     say(f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}")
+    if trained.gain is not None:
+        say(f"answers to held-out questions earn more than before by {trained.gain}")
     say(
         f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
     )
