@@ -58,7 +58,7 @@ def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: 
             "vision": "trained",
         },
         "data": {"benchmark": "x", "protocol": "reality", "condition": {"prompt": "direct"}},
-        "optimise": {"batch_size": 16, "learning_rate": 5e-4, "schedule": "constant"},
+        "optimise": {"batch_size": 16, "learning_rate": 2e-4, "schedule": "constant"},
         "reward": {"generations": 4},
     }
     return check_recipe(values | changes)
@@ -182,14 +182,15 @@ def teach(model: Any, encoder: Encoder, puts: list[Put], *, n_steps: int) -> Non
 
 
 def earns(model: Any, encoder: Encoder, puts: list[Put]) -> list[float]:
-    """What the greedy answers earn."""
+    """What answers earn that are drawn as GRPO draws them: it is their reward that it raises."""
+    torch.manual_seed(0)
     encoded: list[Any] = [encoder.encode(put.sheet) for put in puts]
     model.eval()
     rewards: list[float] = []
     for start in range(0, len(puts), 40):
         batch = encoder.collate(encoded[start : start + 40], pad="left")
         with torch.inference_mode():
-            made = model.generate(**batch, max_new_tokens=8, do_sample=False)
+            made = model.generate(**batch, max_new_tokens=8, do_sample=True, top_k=0)
         texts = [encoder.decode(row) for row in made[:, batch["input_ids"].shape[1] :]]
         for put, text in zip(puts[start : start + 40], texts, strict=True):
             rewards.append(put.key.mark(text).total)
@@ -198,25 +199,24 @@ def earns(model: Any, encoder: Encoder, puts: list[Put]) -> list[float]:
 
 @pytest.fixture(scope="module")
 def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model that has learned the form of the answer, and not yet when to give which."""
+    """A tiny model whose likeliest answers are mostly right, and whose drawn ones mostly are not."""
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("tiny")
     write_tiny("qwen2.5-vl", folder)
     encoder = Encoder.open(folder, taught("qwen2.5-vl"))
     model = load_model(folder, device="cpu", dtype=torch.float32)
-    teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=29)
+    teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=45)
     model.save_pretrained(folder)
     return folder
 
 
-@pytest.mark.slow
 def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -> None:
     encoder = Encoder.open(half_taught, taught("qwen2.5-vl"))
-    held_out = [coloured(i, seed=2) for i in range(80)]
+    held_out = [coloured(i, seed=2) for i in range(160)]
     model = load_model(half_taught, device="cpu", dtype=torch.float32)
     before = earns(model, encoder, held_out)
     trainer = improver(
-        half_taught, [coloured(i, seed=3) for i in range(200)], recipe(), n_steps=12, model=model
+        half_taught, [coloured(i, seed=3) for i in range(200)], recipe(), n_steps=20, model=model
     )
     trainer.train()
     after = earns(model, encoder, held_out)
