@@ -361,3 +361,47 @@ def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(folder: Folder, tmp_path
     assert not folder.root.exists()
     with pytest.raises(OSError, match="no regular file"):
         open_regular(tmp_path)
+
+
+def test_a_folder_goes_with_all_it_holds_and_what_its_links_name_stays(
+    folder: Folder, victim: Path
+) -> None:
+    folder.write("old/inner/a.txt", b"a")
+    (folder.root / "old" / "link").symlink_to(victim.parent)
+    folder.remove_folder("old")
+    folder.remove_folder("never there")
+    assert list(folder.root.iterdir()) == []
+    assert victim.read_text() == "mine"
+
+
+def test_what_a_folder_holds_is_put_on_the_disk_file_by_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("draft/weights", b"1")
+    folder.write("draft/inner/state", b"2")
+    put: list[Path] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda file: put.append(Path(f"/proc/self/fd/{file}").readlink())
+    )
+    folder.settle("draft")
+    root = folder.root.resolve()
+    inside = {"draft/weights", "draft/inner/state", "draft/inner", "draft", ""}
+    assert set(put) == {root / name for name in inside}
+
+
+def test_a_renamed_folder_keeps_what_it_holds(folder: Folder) -> None:
+    folder.write("draft/weights", b"1")
+    folder.rename("draft", "model")
+    with folder.read("model/weights") as file:
+        assert file.read() == b"1"
+
+
+def test_a_file_of_another_disk_is_linked_by_its_name(
+    folder: Folder, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    folder.link(victim, "letter.txt")
+    assert (folder.root / "letter.txt").readlink() == victim
