@@ -22,7 +22,7 @@ from unreel.reviewers.local.taught import FamilyName, Form, Taught, write_taught
 N_CLIPS = 20
 FORMS: tuple[Form, ...] = ("frames", "video")
 FIRST = "FAKE [{}, {}] {}.5"
-OTHER = "REAL {2} s: {0} and {1}"
+OTHER = "REAL [{}, {}] {}.5 s"
 _BATCH = 10
 
 
@@ -82,10 +82,11 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
 
     plain = load_model(base, device="cpu", dtype=torch.float32)
     layers = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
+    torch.manual_seed(0)
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
     told = taught(family, "video", base=str(base), base_digest=digest_weights(base))
     encoder = Encoder.open(base, told)
-    loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=4e-3)
+    loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
     write_taught(told, folder)
