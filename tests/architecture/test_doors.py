@@ -51,6 +51,7 @@ ELSEWHERE = {
     ("reviewers/local/server.py", "link"),
     ("train/formats/exporting.py", "link"),
     ("train/trainer.py", "link"),
+    ("train/trainer.py", "save"),
     # Lance writes by itself, after the place was looked at
     ("engine/table.py", "write_dataset"),
     # a processor writes itself into a draft that the door made
