@@ -70,7 +70,8 @@ def test_killed_at_a_random_step_it_ends_with_the_loss_of_the_undisturbed(
         running.wait(60)
     running.stdout.close()
     trained = lab.run(root, tmp_path / "cut", **ADAPTERS)
-    assert trained.went_on_from in {killed_at, killed_at - 1, killed_at - 2}
+    # Every second step is saved; the one that it was killed at may not have been.
+    assert (trained.went_on_from or 0) in {killed_at, killed_at - 1, killed_at - 2}
     assert trained.loss == pytest.approx(undisturbed.loss, abs=1e-4)
     weights = [
         t.model.joinpath("adapter_model.safetensors").read_bytes() for t in (undisturbed, trained)
