@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from unreel.reviewers.endpoint.families import family
 from unreel.reviewers.local.checkpoint import digest_weights, locate_model
-from unreel.reviewers.local.taught import Taught, TaughtInstrument
+from unreel.reviewers.local.taught import Taught
 from unreel.train.card import base_licence
 from unreel.train.recipe import ModelSection, TrainRecipe
 
@@ -39,19 +38,7 @@ def find_base(section: ModelSection) -> Base:
 
 def teaching(recipe: TrainRecipe, base: Base) -> Taught:
     """How the checkpoint will be asked: as its examples are shown."""
-    is_adapter = recipe.model.tune == "lora"
-    return Taught(
-        family=recipe.model.family,
-        input=recipe.input,
-        box_space=family(recipe.model.family).boxes,
-        instruments=tuple(
-            TaughtInstrument(
-                protocol=data.protocol,
-                version=data.instrument.instrument.version,
-                condition=data.condition,
-            )
-            for data in recipe.data
-        ),
-        base=str(base.folder.absolute()) if is_adapter else None,
-        base_digest=base.digest if is_adapter else None,
-    )
+    if recipe.model.tune != "lora":
+        return recipe.taught
+    where = {"base": str(base.folder.absolute()), "base_digest": base.digest}
+    return recipe.taught.model_copy(update=where)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -14,6 +13,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Sheet
 from unreel.reviewers.local.encoder import Encoder
+from unreel.train.arguments import arguments
 from unreel.train.asked import Put
 from unreel.train.recipe import RewardSection, TrainRecipe
 from unreel.train.rewards.key import AnswerKey
@@ -113,34 +113,13 @@ def configure(
     A step takes as many questions as a supervised one takes examples, and `generations` answers to each; a
     device holds `batch_size` answers at once.
     """
-    optimise, model = recipe.optimise, recipe.model
-    is_warmed = optimise.schedule == "constant" and optimise.warmup > 0
     return GRPOConfig(
-        output_dir=str(folder),
-        max_steps=n_steps,
-        per_device_train_batch_size=optimise.batch_size,
-        gradient_accumulation_steps=optimise.accumulate * reward.generations,
+        **arguments(recipe, folder, n_steps=n_steps),
+        gradient_accumulation_steps=recipe.optimise.accumulate * reward.generations,
         num_generations=reward.generations,
         max_completion_length=recipe.max_tokens,
         temperature=reward.temperature,
         beta=reward.kl,
-        learning_rate=optimise.learning_rate,
-        lr_scheduler_type="constant_with_warmup" if is_warmed else optimise.schedule,
-        warmup_steps=optimise.warmup,
-        weight_decay=optimise.weight_decay,
-        adam_beta1=optimise.betas[0],
-        adam_beta2=optimise.betas[1],
-        max_grad_norm=optimise.max_grad_norm,
-        seed=recipe.seed,
-        bf16=model.precision == "bf16",
-        use_cpu=not torch.cuda.is_available(),
-        gradient_checkpointing=model.gradient_checkpointing,
-        dataloader_pin_memory=torch.cuda.is_available(),
-        remove_unused_columns=False,
         shuffle_dataset=False,
         save_strategy="no",
-        logging_steps=1,
-        report_to=list(recipe.watch.log_to) or "none",
-        disable_tqdm=True,
-        trust_remote_code=False,
     )

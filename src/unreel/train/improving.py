@@ -15,7 +15,7 @@ from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.writing import Folder
 from unreel.reviewers.local.encoder import Encoder
-from unreel.reviewers.local.taught import Taught, read_taught, write_taught
+from unreel.reviewers.local.taught import read_taught, write_taught
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.train.asked import Asked, Put, by_question
 from unreel.train.base import Base, teaching
@@ -52,13 +52,14 @@ class Improved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """The checkpoint that is asked first, and how what comes of it is asked."""
+    """The checkpoint that is asked first."""
 
     weights: Path
     """Of the whole model."""
     adapter: Path | None
     """On it, where the checkpoint is one."""
-    taught: Taught
+    encoder: Encoder
+    """Of it, and of what comes of it."""
     folder: Path
     """Of the training."""
 
@@ -89,12 +90,14 @@ def find_start(recipe: TrainRecipe, base: Base, folder: Path) -> Start:
         problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
         raise InvalidSettingError(setting, problem, "Ask it as it was taught")
     if before is None or before.base is None:
-        return Start(weights=base.folder, adapter=None, taught=taught, folder=folder)
+        encoder = Encoder.open(base.folder, taught)
+        return Start(weights=base.folder, adapter=None, encoder=encoder, folder=folder)
     if recipe.model.tune != "lora":
         setting, problem = "model.tune", "the checkpoint is an adapter"
         raise InvalidSettingError(setting, problem, "Write tune = lora: it goes on learning")
     same = taught.model_copy(update={"base": before.base, "base_digest": before.base_digest})
-    return Start(weights=Path(before.base), adapter=base.folder, taught=same, folder=folder)
+    encoder = Encoder.open(base.folder, same)
+    return Start(weights=Path(before.base), adapter=base.folder, encoder=encoder, folder=folder)
 
 
 def run_grpo(
@@ -112,14 +115,14 @@ def run_grpo(
     questions = choose(held_out, most=recipe.watch.clips, seed=recipe.seed)
     asked = [by_question(rows)[0] for rows in questions]
     model = prepare_model(recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed)
-    place = start.adapter or start.weights
-    encoder = Encoder.open(place, start.taught)
-    sampler = Sampler(model, encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed)
+    sampler = Sampler(
+        model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
+    )
     before = _earned(sampler, puts, asked)
     n_steps = len(puts) // (recipe.optimise.batch_size * recipe.optimise.accumulate)
     trainer = Improver(
         model,
-        Encoder.open(place, start.taught),
+        start.encoder,
         puts,
         config=configure(recipe, reward, start.folder, n_steps=n_steps),
         callbacks=[callback],

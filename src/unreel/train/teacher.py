@@ -20,11 +20,12 @@ from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import GO_ON, InvalidSettingError, MachineError, raise_refusal, words_of
 from unreel.core.writing import Folder
 from unreel.reviewers.local.taught import Taught, write_taught
+from unreel.train.arguments import arguments
 from unreel.train.card import Card, write_card
 from unreel.train.checkpoints import INNER, Checkpoints, step_name
 from unreel.train.curve import HELD_OUT, LOSS, Moment, write_curve
 from unreel.train.lessons import PLACE, UNSHOWN, Lessons, too_few_shown
-from unreel.train.recipe import OptimiseSection, TrainRecipe
+from unreel.train.recipe import TrainRecipe
 from unreel.train.watching import Look, Vigil
 
 STATE: Final = f"{INNER}/vigil.json"
@@ -235,45 +236,20 @@ def read_vigil(checkpoint: Path) -> Vigil:
 
 
 def _configure(desk: Desk, n_steps: int) -> SFTConfig:
-    recipe = desk.recipe
-    optimise, watch, model = recipe.optimise, recipe.watch, recipe.model
+    optimise, watch = desk.recipe.optimise, desk.recipe.watch
     has_workers = optimise.workers > 0
     return SFTConfig(
-        output_dir=str(desk.folder),
-        max_steps=n_steps,
-        per_device_train_batch_size=optimise.batch_size,
+        **arguments(desk.recipe, desk.folder, n_steps=n_steps),
         gradient_accumulation_steps=optimise.accumulate,
-        learning_rate=optimise.learning_rate,
-        lr_scheduler_type=_schedule(optimise),
-        warmup_steps=optimise.warmup,
-        weight_decay=optimise.weight_decay,
-        adam_beta1=optimise.betas[0],
-        adam_beta2=optimise.betas[1],
-        max_grad_norm=optimise.max_grad_norm,
-        seed=recipe.seed,
-        bf16=model.precision == "bf16",
-        use_cpu=not torch.cuda.is_available(),
-        gradient_checkpointing=model.gradient_checkpointing,
         train_sampling_strategy="sequential",
         dataloader_num_workers=optimise.workers,
         dataloader_multiprocessing_context="forkserver" if has_workers else None,
-        dataloader_pin_memory=torch.cuda.is_available(),
         dataset_kwargs={"skip_prepare_dataset": True},
-        remove_unused_columns=False,
         max_length=None,
         save_strategy="steps",
         save_steps=watch.save_every,
-        logging_steps=1,
         logging_nan_inf_filter=False,
-        report_to=list(watch.log_to) or "none",
-        disable_tqdm=True,
-        trust_remote_code=False,
     )
-
-
-def _schedule(optimise: OptimiseSection) -> str:
-    is_warmed = optimise.schedule == "constant" and optimise.warmup > 0
-    return "constant_with_warmup" if is_warmed else optimise.schedule
 
 
 def _measured(logged: Mapping[str, Any]) -> dict[str, float]:

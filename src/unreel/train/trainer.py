@@ -180,12 +180,11 @@ class _Job:
         if done is not None:
             return self._improved(done.path, done.step, n_steps)
         start = find_start(recipe, self.base, self.folder)
-        encoder = Encoder.open(self.base.folder, start.taught)
         self.spectator.on_start(0, n_steps)
         pace = Pace(self.spectator.on_step, self.spectator.should_stop)
         with open_gallery(GALLERY_BYTES, shared=False) as gallery:
             order = Order(first, weights=weights, seed=recipe.seed)
-            lessons = Lessons(order, encoder=encoder, access=self.access, gallery=gallery)
+            lessons = Lessons(order, encoder=start.encoder, access=self.access, gallery=gallery)
             terms = settle(reward, [each.truths for each in asked])
             n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
             model, improved = run_grpo(
@@ -199,7 +198,7 @@ class _Job:
         if improved.step < n_steps:
             return self._improved(None, improved.step, n_steps, improved)
         card = self.card(pace.vigil, improved.step)
-        place = save(model, encoder, improved, card, self.folder)
+        place = save(model, start.encoder, improved, card, self.folder)
         return self._improved(place, improved.step, n_steps, improved)
 
     def _improved(

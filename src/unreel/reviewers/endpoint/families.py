@@ -75,19 +75,24 @@ class Family:
         return self.of or self.name
 
     def box_space(self, width: int, height: int, *, film: bool = False) -> str:
-        """The space of the boxes for frames shown at that size, in the words of `declare_space`.
+        """The space of the boxes for frames shown at that size, in the words of `declare_space`."""
+        shown, rule = (width, height), (self.film if film else None) or self.resize
+        return name_space(self.boxes, shown=shown, seen=rule.size(*shown) if rule else shown)
 
-        A model that answers in pixels means those of the frame it was shown, not those of the clip.
-        """
-        match self.boxes:
-            case "unit" | "permille":
-                return self.boxes
-            case "pixel":
-                return f"model-input {width}x{height}"
-            case "model-input":
-                rule = (self.film if film else None) or self.resize
-                wide, high = rule.size(width, height) if rule else (width, height)
-                return f"model-input {wide}x{high}"
+
+def name_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> str:
+    """The space of boxes of that convention, for frames `shown` and `seen` in those sizes.
+
+    A model that answers in pixels means those of the frame it was shown, not those of the clip.
+    """
+    match boxes:
+        case "pixel":
+            width, height = shown
+        case "model-input":
+            width, height = seen
+        case _:
+            return boxes
+    return f"model-input {width}x{height}"
 
 
 def _template(name: str) -> Mapping[Switch, Mapping[str, Any]]:

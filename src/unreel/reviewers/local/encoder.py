@@ -19,7 +19,7 @@ from transformers.video_utils import VideoMetadata
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
-from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.endpoint.families import family, name_space
 from unreel.reviewers.instants import Timing, no_video, timing_for
 from unreel.reviewers.local.taught import FamilyName, Taught
 from unreel.reviewers.parts import Filmed, Part, Pictured, Said, cannot, compose
@@ -116,14 +116,8 @@ class Encoder:
 
     def box_space(self, exhibit: Exhibit) -> str:
         """The space of the boxes in its answers, in the words of `declare_space`."""
-        match self._taught.box_space:
-            case "model-input":
-                wide, high = self.seen_size(exhibit)
-            case "pixel":
-                wide, high = exhibit.shown_size
-            case declared:
-                return declared
-        return f"model-input {wide}x{high}"
+        boxes, shown = self._taught.box_space, exhibit.shown_size
+        return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def encode(self, sheet: Sheet, target: str | None = None) -> Encoded | Failure:
         """The numbers of `sheet`, and of the answer to learn behind it; or why there are none."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import Exhibit
-from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.endpoint.families import family, name_space
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.reviewers.local.taught import FamilyName, Form
 from unreel.train.examples.example import Lesson
@@ -72,14 +72,8 @@ class ByRule:
 
     def box_space(self, exhibit: Exhibit) -> str:
         """By the family's convention."""
-        match family(self.family).boxes:
-            case "model-input":
-                width, height = self.seen_size(exhibit)
-            case "pixel":
-                width, height = exhibit.shown_size
-            case declared:
-                return declared
-        return f"model-input {width}x{height}"
+        boxes, shown = family(self.family).boxes, exhibit.shown_size
+        return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def count(self, lesson: Lesson) -> Counted | Failure:
         """As `unreel train plan` counts."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.parts import Enclosed, Filmed, Part, Pictured, Said
@@ -35,6 +35,22 @@ class Conversation:
     def answer(self) -> str:
         """What is learned."""
         return self.lesson.target
+
+    def by_role(self) -> dict[str, Any]:
+        """The row in the words of chat servers: messages of roles, and lists of media."""
+        turns = [
+            {"role": "user", "content": self.asked},
+            {"role": "assistant", "content": self.answer},
+        ]
+        return {"messages": turns} | self._media("videos", "images")
+
+    def by_speaker(self) -> dict[str, Any]:
+        """The row in LLaVA's words: who says what, and media in lists of a single name."""
+        turns = [{"from": "human", "value": self.asked}, {"from": "gpt", "value": self.answer}]
+        return self._media("video", "image") | {"conversations": turns}
+
+    def _media(self, videos: str, images: str) -> dict[str, Any]:
+        return {videos: list(self.videos)} if self.videos else {images: list(self.images)}
 
 
 @dataclass(frozen=True, slots=True)

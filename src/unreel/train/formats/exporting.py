@@ -16,9 +16,8 @@ from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.reviewers.asking import Showing
 from unreel.reviewers.contract import Exhibit, ShownFrame, WholeClip
-from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.taught import FILE as TAUGHT
-from unreel.reviewers.local.taught import Taught, TaughtInstrument
+from unreel.reviewers.endpoint.families import family, name_space
+from unreel.reviewers.local.taught import write_taught
 from unreel.reviewers.parts import Enclosed, Filmed, Part, Pictured, compose
 from unreel.reviewers.parts import Showing as Form
 from unreel.train.examples.example import Example
@@ -99,7 +98,8 @@ def export_examples(
     rows = {part: own for part, own in rows.items() if own}
     for name, text in form.files(order, rows, _room(longest)).items():
         into.write(name, text.encode())
-    into.write(TAUGHT, (_taught(order).model_dump_json(indent=2) + "\n").encode())
+    # Put beside what was trained there, it lets `local/PATH` ask that as it was taught.
+    write_taught(order.recipe.taught, folder)
     exported = ExportedExamples(
         folder=folder,
         trainer=form.name,
@@ -202,12 +202,8 @@ class _Desk:
 
     def box_space(self, exhibit: Exhibit) -> str:
         """The space of the boxes that the trainer teaches about what comes to it."""
-        if self._boxes in {"unit", "permille"}:
-            return self._boxes
-        width, height = exhibit.shown_size
-        if self._boxes == "model-input":
-            width, height = self._form.seen(self._order, width, height)
-        return f"model-input {width}x{height}"
+        shown = exhibit.shown_size
+        return name_space(self._boxes, shown=shown, seen=self._form.seen(self._order, *shown))
 
     def _put(self, parts: Sequence[Part], exhibits: Sequence[Exhibit]) -> Iterator[Put]:
         owners = {id(frame): exhibit for exhibit in exhibits for frame in exhibit.frames}
@@ -240,25 +236,6 @@ def _suffix(clip: Clip) -> str:
 
 def _room(longest: int) -> int:
     return -(-int(longest * _ROOM) // _ROUND) * _ROUND
-
-
-def _taught(order: Order) -> Taught:
-    """How to ask what was trained there: put beside its weights, `local/PATH` asks that way."""
-    recipe = order.recipe
-    instruments = {
-        data.protocol: TaughtInstrument(
-            protocol=data.protocol,
-            version=data.instrument.instrument.version,
-            condition=data.condition,
-        )
-        for data in recipe.data
-    }
-    return Taught(
-        family=recipe.model.family,
-        input=recipe.input,
-        box_space=family(recipe.model.family).boxes,
-        instruments=tuple(instruments.values()),
-    )
 
 
 def _own_differences(order: Order) -> list[str]:

@@ -70,14 +70,7 @@ class _LlamaFactory:
         return told
 
     def row(self, conversation: Conversation) -> Mapping[str, Any]:
-        turns = [
-            {"role": "user", "content": conversation.asked},
-            {"role": "assistant", "content": conversation.answer},
-        ]
-        if conversation.videos:
-            listed = [v if isinstance(v, str) else list(v) for v in conversation.videos]
-            return {"messages": turns, "videos": listed}
-        return {"messages": turns, "images": list(conversation.images)}
+        return conversation.by_role()
 
     def files(
         self, order: Order, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int

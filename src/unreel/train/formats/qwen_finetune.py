@@ -82,14 +82,8 @@ class _QwenFinetune:
         return told
 
     def row(self, conversation: Conversation) -> Mapping[str, Any]:
-        turns = [
-            {"from": "human", "value": conversation.asked},
-            {"from": "gpt", "value": conversation.answer},
-        ]
         # Its page writes `images` for several; its code reads `image` alone.
-        if conversation.videos:
-            return {"video": list(conversation.videos), "conversations": turns}
-        return {"image": list(conversation.images), "conversations": turns}
+        return conversation.by_speaker()
 
     def files(
         self, order: Order, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int

@@ -65,13 +65,7 @@ class _Swift:
         return told
 
     def row(self, conversation: Conversation) -> Mapping[str, Any]:
-        turns = [
-            {"role": "user", "content": conversation.asked},
-            {"role": "assistant", "content": conversation.answer},
-        ]
-        if conversation.videos:
-            return {"messages": turns, "videos": list(conversation.videos)}
-        return {"messages": turns, "images": list(conversation.images)}
+        return conversation.by_role()
 
     def files(
         self, order: Order, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
