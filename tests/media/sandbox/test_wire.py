@@ -81,7 +81,12 @@ def _framed(text: bytes) -> bytes:
 REFUSED = {
     "too long": b'{"header": {}, "blobs": [],' + b" " * MOST_HEADER_BYTES + b"}",
     "too many openings": b'{"header": {"a": [' + b"[]," * 5000 + b'1]}, "blobs": []}',
-    "too deep": b'{"header": {"a": ' + b"[" * 4000 + b"]" * 4000 + b'}, "blobs": []}',
+    "too deep": b'{"header": {"a": ' + b"[" * 40 + b"]" * 40 + b'}, "blobs": []}',
+    "far too deep": b'{"header": {"a": ' + b"[" * 4000 + b"]" * 4000 + b'}, "blobs": []}',
+    "too deep behind a quote": b'{"header": {"a": "\\"", "b": '
+    + b"[" * 40
+    + b"]" * 40
+    + b'}, "blobs": []}',
     "infinity": b'{"header": {"a": 1e999}, "blobs": []}',
     "minus infinity": b'{"header": {"a": -Infinity}, "blobs": []}',
     "a long number": b'{"header": {"a": ' + b"9" * 41 + b'}, "blobs": []}',

@@ -11,9 +11,11 @@ The reading side trusts no length, no type and no text.
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
@@ -26,10 +28,15 @@ MOST_HEADER_BYTES: Final = 1 << 18
 MOST_BLOBS: Final = 64
 """A scan sends 21, all others at most one."""
 _MOST_OPENINGS: Final = 4096
-"""Objects, lists and depth of a header: 1,100 in the longest honest one."""
+"""Objects and lists of a header: 1,100 in the longest honest one."""
+_DEEPEST: Final = 32
+"""How far they nest; honest ones stay below 8. What Python itself refuses depends on who set its limit last."""
 _MOST_DIGITS: Final = 40
 _PREFIX: Final = struct.Struct(">4sI")
 _LONGEST_DETAIL: Final = 300
+_ESCAPES: Final = re.compile(r"\\.")
+_TEXTS: Final = re.compile(r'"[^"]*"')
+_STEPS: Final = re.compile(r"[\[{}\]]")
 
 _REASONS: Final = frozenset(
     {
@@ -104,9 +111,10 @@ def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> Payload | Part 
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    _expect(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too deep or full")
+    _expect(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full")
     try:
         text = data.decode()
+        _expect(_depth(text) <= _DEEPEST, "its header is too deep")
         body = json.loads(
             text,
             parse_constant=_number,
@@ -121,6 +129,11 @@ def _object(data: bytes) -> dict[str, Any]:
         raise MalformedReplyError(msg) from error
     _expect(isinstance(body, dict), "its header is not an object")
     return dict(body)
+
+
+def _depth(text: str) -> int:
+    steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
+    return max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
 
 
 def _number(text: str) -> float:
