@@ -52,7 +52,7 @@ class Checkpoints:
     def begin(self, name: str) -> Path:
         """An empty draft of `name`; what another training left of one is taken away."""
         self._folder.remove_folder(_draft(name))
-        self._folder.make(f"{_draft(name)}/{INNER}")
+        self._folder.make(_draft(name))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> Checkpoint:

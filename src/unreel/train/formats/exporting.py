@@ -25,6 +25,7 @@ from unreel.train.examples.showing import SEEN, teach_about
 from unreel.train.formats.contract import HELD_OUT, TRAIN, Format, require_takes
 from unreel.train.formats.conversation import Conversation, Put, converse
 from unreel.train.formats.order import Keeping, Order, Shape
+from unreel.train.formats.sizes import side_of
 
 MANIFEST: Final = "unreel-export.json"
 ROWS: Final = "rows.jsonl"
@@ -191,7 +192,7 @@ class _Desk:
         if not n_frames and pace is not None:
             seconds = sum(float(c.facts.video.duration_s) for c in written.lesson.example.clips)
             n_frames = min(pace.at_most, int(seconds * pace.fps) + 2)
-        side = 14 if self._order.recipe.model.family == "videollama3" else 28
+        side = side_of(self._order.recipe.model.family)
         seen = n_frames * (-(-wide // side) * -(-high // side) + 2)
         return seen + len(written.asked) + len(written.answer)
 

@@ -8,8 +8,8 @@ from unreel.train.formats.contract import TRAIN
 from unreel.train.formats.conversation import Conversation
 from unreel.train.formats.order import Order, Shape
 from unreel.train.formats.settings import shared, write_flags, write_json
+from unreel.train.formats.sizes import side_of
 
-_SIDES: Final = {"qwen2.5-vl": 28, "qwen3-vl": 32}
 _LEAST_TOKENS: Final = 4
 _LEAST_FRAMES: Final = 2
 _CONFIG: Final = '''"""Entries for `data_dict` in qwenvl/data/__init__.py: paste them there, or run this file's `add`."""
@@ -42,7 +42,7 @@ class _QwenFinetune:
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
     def seen(self, order: Order, width: int, height: int) -> tuple[int, int]:
-        side = _SIDES[order.recipe.model.family]
+        side = side_of(order.recipe.model.family)
         least = _LEAST_TOKENS * side**2
         rule = ResizeRule(multiple=side, min_pixels=least, max_pixels=max(least, order.most_pixels))
         return rule.size(width, height)
@@ -103,7 +103,7 @@ class _QwenFinetune:
 
     def _settings(self, order: Order, longest: int) -> dict[str, Any]:
         model, recipe = order.recipe.model, order.recipe
-        side = _SIDES[model.family]
+        side = side_of(model.family)
         told: dict[str, Any] = {
             "model_name_or_path": str(order.model_folder or model.name),
             "tune_mm_llm": model.tune == "full",

@@ -9,8 +9,8 @@ from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidValueError
 from unreel.reviewers.endpoint.families import ResizeRule
 from unreel.reviewers.local.taught import FamilyName
+from unreel.train.load import SIGHT
 
-_SIDE: Final[Mapping[FamilyName, int]] = {"qwen2.5-vl": 28, "qwen3-vl": 32, "videollama3": 14}
 _PUBLISHED: Final = (4, 16384)
 """Tokens of a picture or frame, at least and at most, in the published processors."""
 _FILES: Final = {
@@ -23,9 +23,15 @@ _FILES: Final = {
 }
 
 
+def side_of(family: FamilyName) -> int:
+    """Pixels along one side of what a picture's token stands for."""
+    rule = SIGHT[family, "frames"]
+    return rule.patch * rule.merge
+
+
 def processor_rule(family: FamilyName, folder: Path | None, half: str) -> ResizeRule:
     """The bounds of a model's processor for `image` or `video`: its folder's, or the published ones."""
-    side = _SIDE[family]
+    side = side_of(family)
     least, most = (tokens * side**2 for tokens in _PUBLISHED)
     for name in _FILES[half] if folder else ():
         found = _bounds(folder / name, half) if folder else None

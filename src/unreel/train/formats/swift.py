@@ -8,8 +8,8 @@ from unreel.train.formats.contract import HELD_OUT, TRAIN
 from unreel.train.formats.conversation import Conversation
 from unreel.train.formats.order import Order, Shape
 from unreel.train.formats.settings import shared, write_json, write_lines
+from unreel.train.formats.sizes import side_of
 
-_SIDES: Final = {"qwen2.5-vl": 28, "qwen3-vl": 32}
 _LEAST_TOKENS: Final = 4
 _LEAST_FRAMES: Final = 2
 
@@ -21,7 +21,7 @@ class _Swift:
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
     def seen(self, order: Order, width: int, height: int) -> tuple[int, int]:
-        side = _SIDES[order.recipe.model.family]
+        side = side_of(order.recipe.model.family)
         rule = ResizeRule(
             multiple=side,
             min_pixels=_LEAST_TOKENS * side**2,
@@ -130,7 +130,7 @@ class _Swift:
 
 
 def _most_tokens(order: Order) -> int:
-    side = _SIDES[order.recipe.model.family]
+    side = side_of(order.recipe.model.family)
     return max(_LEAST_TOKENS, -(-order.most_pixels // side**2))
 
 
