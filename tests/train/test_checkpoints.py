@@ -10,9 +10,8 @@ from unreel.train.checkpoints import SEAL, Checkpoints, read_sealed, step_name
 
 
 def _write(checkpoints: Checkpoints, step: int, text: str = "weights") -> Path:
-    draft = checkpoints.begin(step_name(step))
+    draft = checkpoints.begin(step_name(step), inner="training")
     (draft / "model.safetensors").write_text(f"{text} {step}")
-    (draft / "training").mkdir()
     (draft / "training" / "optimizer.pt").write_text("state")
     return checkpoints.finish(step_name(step), step=step).path
 

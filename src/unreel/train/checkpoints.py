@@ -49,10 +49,10 @@ class Checkpoints:
         """The folder in which `name` (`step-000100`, `model`) is written before it is sealed."""
         return self._folder.root / _draft(name)
 
-    def begin(self, name: str) -> Path:
-        """An empty draft of `name`; what another training left of one is taken away."""
+    def begin(self, name: str, *, inner: str = "") -> Path:
+        """An empty draft of `name`, with the folder `inner` in it; what another training left of one is taken away."""
         self._folder.remove_folder(_draft(name))
-        self._folder.make(_draft(name))
+        self._folder.make(f"{_draft(name)}/{inner}".rstrip("/"))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> Checkpoint:

@@ -126,7 +126,7 @@ class Teacher(SFTTrainer):  # type: ignore[misc]  # TRL carries no types here
         name = step_name(step)
         with self._told_of_saving():
             if self.args.should_save:
-                (self.checkpoints.begin(name) / INNER).mkdir()
+                self.checkpoints.begin(name, inner=INNER)
             self.accelerator.wait_for_everyone()
             draft = self.checkpoints.draft(name)
             self.save_model(str(draft), _internal_call=True)
