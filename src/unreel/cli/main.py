@@ -15,6 +15,9 @@ from unreel.core.errors import told
 from unreel.core.registry import Lazy
 
 COMMANDS: Final = {
+    "annotate": Word(
+        Lazy("unreel.cli.annotate:annotate"), "Ask people about clips, and settle what they say."
+    ),
     "benchmarks": Word(
         Lazy("unreel.cli.benchmarks:benchmarks"), "Show layouts of benchmarks, or check yours."
     ),

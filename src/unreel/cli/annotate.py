@@ -1,0 +1,18 @@
+"""`unreel annotate`: people's judgements through Label Studio."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from unreel.cli.late import LateGroup, Word
+
+_WORDS: Final[Mapping[str, Word]] = {}
+
+
+@click.command(cls=LateGroup, words=_WORDS)
+def annotate() -> None:
+    """Ask people about clips through Label Studio, and settle what they say.
+
+    The ledger keeps every judgement as it was given; consensus, review and exclusion are worked out from it.
+    """
