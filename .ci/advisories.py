@@ -14,7 +14,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1] / "constraints"
 ENVIRONMENTS = (
     [FOLDER / f"{name}.txt" for name in ("base", "test", "dev", "tools")],
-    [FOLDER / "train.txt"],  # it stands alone, with other versions of a few packages
+    [FOLDER / "train.txt"],  # these stand alone, with other versions of a few packages
+    [FOLDER / "studio.txt"],
 )
 ACCEPTED = tomllib.loads(Path(__file__).with_name("advisories.toml").read_text())
 SOURCES = ("pypi", "osv")

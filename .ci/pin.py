@@ -33,6 +33,7 @@ HEADS = {
     "dev": "Development tools and every extra that tests use, on top of test.txt.",
     "train": "Training, and a server for its tests, in an environment of its own: with --no-deps, since"
     " two packages are left out. torch is the one file of its CPU build, which no index has.",
+    "studio": "Label Studio, a server that tests start, in an environment of its own.",
     "tools": "What builds and checks the packages, in an environment of its own.",
 }
 UNTESTED_EXTRAS = {"local", "sts", "train", "transnet"}  # they bring torch
@@ -58,11 +59,13 @@ def main() -> None:
     dev = resolve([f".[{wanted}]", "--group", "dev"], kept.get("dev", {}) | test)
     shared = {name: dev[name] for name in dev.keys() - APART}
     train = resolve([".[train]", "--group", "train"], kept.get("train", {}) | shared)
+    studio = resolve(["--group", "studio"], kept.get("studio", {}))
     tools = resolve(["--group", "tools"], kept.get("tools", {}) | dev)
     write("base", base)
     write("test", {name: test[name] for name in test.keys() - base.keys()})
     write("dev", {name: dev[name] for name in dev.keys() - test.keys()})
     write("train", {name: train[name] for name in train.keys() - LEFT_OUT})
+    write("studio", studio)
     write("tools", tools)
 
 

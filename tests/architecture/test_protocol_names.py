@@ -16,6 +16,7 @@ DATA = {
     "benchmarks/opening.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",
     "cli/curate.py": "the same as a key of JSON",
+    "annotate/campaign.py": "the screens that people see, four of which share the word",
 }
 """Files that may hold such a word as data, and what it is there."""
 
