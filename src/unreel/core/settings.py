@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ PREFIX: Final = "UNREEL_"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _STATE: Final = "XDG_STATE_HOME"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
+_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|LEDGER)$")
 _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -45,6 +45,8 @@ class Settings:
     """Most rows of one table of a benchmark, and most files of one folder."""
     state: str = ""
     """Folder for what must stay on this machine; empty for the user's own."""
+    ledger: str = field(default="", repr=False)
+    """Address of the ledger of `unreel annotate`, with its password: never store or print it."""
 
     @property
     def state_folder(self) -> Path:
@@ -55,7 +57,7 @@ class Settings:
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Settings from `environment` (the process's own by default); an unknown name is an error."""
     given = os.environ if environment is None else environment
-    known = {PREFIX + field.name.upper(): field for field in fields(Settings)}
+    known = {PREFIX + setting.name.upper(): setting for setting in fields(Settings)}
     values: dict[str, Any] = {}
     if given.get(_STATE):
         values["state"] = str(Path(given[_STATE]) / "unreel")
@@ -63,8 +65,9 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         if variable not in known:
             remedy = f"Unset it, or use another. {known_names(variable, list(known))}"
             raise InvalidSettingError(variable, "no such setting", remedy)
-        field = known[variable]
-        values[field.name] = _read(variable, given[variable], number=isinstance(field.default, int))
+        setting = known[variable]
+        number = isinstance(setting.default, int)
+        values[setting.name] = _read(variable, given[variable], number=number)
     return Settings(**values)
 
 

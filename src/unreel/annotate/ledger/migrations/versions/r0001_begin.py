@@ -1,0 +1,144 @@
+"""The first tables, and what keeps people from changing what was said."""
+
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: Final = "0001"
+down_revision: Final = None
+
+_SEQUENCE: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""SQLite counts by itself in a column of exactly this type alone."""
+_LASTING: Final = ("ledger_annotations", "ledger_notices", "ledger_revisions")
+_KEYS: Final = {
+    "ledger_annotations": "key = NEW.key OR seq = NEW.seq",
+    "ledger_notices": "key = NEW.key OR seq = NEW.seq",
+    "ledger_revisions": "campaign = NEW.campaign AND number = NEW.number",
+}
+_REFUSAL: Final = "the ledger is only added to: nothing that was said is changed or taken away"
+
+
+def upgrade() -> None:
+    """Make the tables, then their guards."""
+    _make_campaigns()
+    _make_work()
+    _make_sayings()
+    if op.get_bind().dialect.name == "postgresql":
+        _guard_postgresql()
+    else:
+        _guard_sqlite()
+
+
+def _make_campaigns() -> None:
+    op.create_table(
+        "ledger_annotators",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("email", sa.Text, nullable=False),
+        sa.Column("login", sa.Text, nullable=False, unique=True),
+    )
+    op.create_table(
+        "ledger_campaigns",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("interface", sa.Text, nullable=False),
+        sa.Column("benchmark", sa.Text, nullable=False),
+        sa.Column("overlap", sa.Integer, nullable=False),
+        sa.Column("seed", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "ledger_revisions",
+        sa.Column("campaign", sa.Text, sa.ForeignKey("ledger_campaigns.name"), primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("guidelines", sa.Text, nullable=False),
+        sa.Column("interface_version", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "ledger_memories",
+        sa.Column("campaign", sa.Text, sa.ForeignKey("ledger_campaigns.name"), primary_key=True),
+        sa.Column("kind", sa.Text, primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("value", sa.Text, nullable=False),
+    )
+
+
+def _make_work() -> None:
+    op.create_table(
+        "ledger_tasks",
+        sa.Column("seq", _SEQUENCE, primary_key=True),
+        sa.Column("campaign", sa.Text, sa.ForeignKey("ledger_campaigns.name"), nullable=False),
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("body", sa.Text, nullable=False),
+        sa.UniqueConstraint("campaign", "id"),
+    )
+    op.create_table(
+        "ledger_assignments",
+        sa.Column("campaign", sa.Text, primary_key=True),
+        sa.Column("annotator", sa.Text, sa.ForeignKey("ledger_annotators.name"), primary_key=True),
+        sa.Column("task", sa.Text, primary_key=True),
+        sa.Column("batch", sa.Integer, nullable=False),
+        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("arm", sa.Text, nullable=False),
+        sa.Column("swapped", sa.Boolean, nullable=False),
+        sa.ForeignKeyConstraint(["campaign", "task"], ["ledger_tasks.campaign", "ledger_tasks.id"]),
+        sa.UniqueConstraint("campaign", "annotator", "batch", "position"),
+    )
+
+
+def _make_sayings() -> None:
+    op.create_table(
+        "ledger_annotations",
+        sa.Column("seq", _SEQUENCE, primary_key=True),
+        sa.Column("key", sa.Text, nullable=False, unique=True),
+        sa.Column("campaign", sa.Text, sa.ForeignKey("ledger_campaigns.name"), nullable=False),
+        sa.Column("annotator", sa.Text, nullable=False),
+        sa.Column("task", sa.Text, nullable=False),
+        sa.Column("origin", sa.Text, nullable=False),
+        sa.Column("guidelines_version", sa.Text, nullable=False),
+        sa.Column("interface_version", sa.Text, nullable=False),
+        sa.Column("submitted_us", sa.BigInteger, nullable=False),
+        sa.Column("lead_us", sa.BigInteger),
+        sa.Column("raw", sa.Text, nullable=False),
+        sa.Column("outcome", sa.Text, nullable=False),
+    )
+    op.create_index("ledger_annotations_in_order", "ledger_annotations", ["campaign", "seq"])
+    op.create_table(
+        "ledger_notices",
+        sa.Column("seq", _SEQUENCE, primary_key=True),
+        sa.Column("key", sa.Text, nullable=False, unique=True),
+        sa.Column("campaign", sa.Text, sa.ForeignKey("ledger_campaigns.name"), nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("subject", sa.Text, nullable=False),
+        sa.Column("by", sa.Text, nullable=False),
+        sa.Column("said", sa.Text, nullable=False),
+        sa.Column("at_us", sa.BigInteger, nullable=False),
+    )
+
+
+def _guard_postgresql() -> None:
+    op.execute(
+        "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"
+    )
+    for table in _LASTING:
+        op.execute(
+            f"CREATE TRIGGER {table}_stay BEFORE UPDATE OR DELETE ON {table} "
+            "FOR EACH ROW EXECUTE FUNCTION ledger_refuse()"
+        )
+        op.execute(
+            f"CREATE TRIGGER {table}_stay_all BEFORE TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse()"
+        )
+
+
+def _guard_sqlite() -> None:
+    for table, same in _KEYS.items():
+        for event in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER {table}_stay_{event.lower()} BEFORE {event} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+            )
+        # INSERT OR REPLACE takes a row away without asking the guard of DELETE.
+        op.execute(
+            f"CREATE TRIGGER {table}_stay_insert BEFORE INSERT ON {table} "  # noqa: S608  names from above
+            f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same}) BEGIN SELECT RAISE(IGNORE); END"
+        )

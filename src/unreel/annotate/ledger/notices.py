@@ -1,0 +1,18 @@
+"""What people decided about a campaign, beside its judgements: exclusion, review, confirmation."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One decision as it was told; the next one about the same subject stands beside it."""
+
+    seq: int
+    """In order of arrival."""
+    campaign: str
+    kind: str
+    subject: str
+    """What it is about: an annotator's name, a task's id."""
+    by: str
+    said: str
+    at_us: int

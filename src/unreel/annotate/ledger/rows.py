@@ -1,0 +1,125 @@
+"""Values of a campaign as rows of the ledger, and back.
+
+Texts inside JSON are written in ASCII: what an annotator typed may hold characters, such as NUL or half
+of a pair, that a database takes nowhere else.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.annotate.campaign import Annotator, Arm, Assignment, Campaign, Interface, Task
+from unreel.annotate.judgements import VALUES, Quarantined, QuarantineReason, Record
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+
+Row = Mapping[Any, Any]
+_TASKS: Final = TypeAdapter(Task)
+_QUARANTINED: Final = "quarantined"
+
+
+def annotator_row(annotator: Annotator) -> dict[str, Any]:
+    """An annotator, with the login by which two of them would be one person."""
+    return {**asdict(annotator), "login": annotator.email.casefold()}
+
+
+def campaign_of(row: Row) -> Campaign:
+    """A campaign from its row and that of a revision, joined."""
+    return Campaign(
+        name=row["name"],
+        interface=Interface(row["interface"]),
+        benchmark=row["benchmark"],
+        overlap=row["overlap"],
+        seed=row["seed"],
+        guidelines=row["guidelines"],
+        interface_version=row["interface_version"],
+    )
+
+
+def task_row(campaign: str, task: Task) -> dict[str, Any]:
+    """A task of a campaign."""
+    return {
+        "campaign": campaign,
+        "id": task.id,
+        "body": _text(_TASKS.dump_python(task, mode="json")),
+    }
+
+
+def task_of(body: str) -> Task:
+    """The task that was written as `body`."""
+    return _TASKS.validate_python(json.loads(body))
+
+
+def assignment_row(campaign: str, assignment: Assignment) -> dict[str, Any]:
+    """An assignment of a campaign."""
+    return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
+
+
+def assignment_of(row: Row) -> Assignment:
+    """The assignment in `row`."""
+    return Assignment(
+        annotator=row["annotator"],
+        task=row["task"],
+        batch=row["batch"],
+        position=row["position"],
+        arm=Arm(row["arm"]),
+        swapped=row["swapped"],
+    )
+
+
+def record_row(record: Record) -> dict[str, Any]:
+    """A record with its key."""
+    return {
+        "key": record.key,
+        "campaign": record.campaign,
+        "annotator": record.annotator,
+        "task": record.task,
+        "origin": record.origin,
+        "guidelines_version": record.guidelines_version,
+        "interface_version": record.interface_version,
+        "submitted_us": record.submitted_us,
+        "lead_us": record.lead_us,
+        "raw": record.raw,
+        "outcome": _outcome_text(record),
+    }
+
+
+def record_of(row: Row) -> Record:
+    """The record in `row`."""
+    outcome = json.loads(row["outcome"])
+    return Record(
+        campaign=row["campaign"],
+        annotator=row["annotator"],
+        task=row["task"],
+        origin=row["origin"],
+        guidelines_version=row["guidelines_version"],
+        interface_version=row["interface_version"],
+        submitted_us=row["submitted_us"],
+        lead_us=row["lead_us"],
+        raw=row["raw"],
+        outcome=Quarantined(QuarantineReason(outcome["reason"]), outcome["detail"])
+        if outcome["kind"] == _QUARANTINED
+        else VALUES.validate_python(outcome),
+    )
+
+
+def notice_row(**told: Any) -> dict[str, Any]:
+    """A notice with its key: the same words at the same instant are the same notice."""
+    if any("\0" in value for value in told.values() if isinstance(value, str)):
+        msg = "a notice is text, and this one holds the character NUL. Take it out"
+        raise InvalidValueError(msg)
+    return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
+
+
+def _outcome_text(record: Record) -> str:
+    if isinstance(outcome := record.outcome, Quarantined):
+        reason, detail = outcome.reason.value, outcome.detail
+        return _text({"kind": _QUARANTINED, "reason": reason, "detail": detail})
+    return _text(VALUES.dump_python(outcome, mode="json"))
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

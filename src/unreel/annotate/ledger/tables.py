@@ -1,0 +1,120 @@
+"""The tables of this release; `migrations` says how they came about, and a test compares the two."""
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION: Final = "ledger_version"
+"""The table in which Alembic keeps how far a ledger has come."""
+READING: Final = "unreel_reading"
+"""Execution option of a transaction that writes nothing: readers never wait for a writer."""
+TABLES: Final = MetaData()
+_SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _campaign(*, primary_key: bool = False) -> Column[str]:
+    name = ForeignKey("ledger_campaigns.name")
+    return Column("campaign", Text, name, primary_key=primary_key, nullable=False)
+
+
+def _needed(name: str, kind: type[Text | BigInteger | Integer | Boolean] = Text) -> Column[object]:
+    return Column(name, kind, nullable=False)
+
+
+annotators: Final = Table(
+    "ledger_annotators",
+    TABLES,
+    Column("name", Text, primary_key=True),
+    _needed("email"),
+    Column("login", Text, nullable=False, unique=True),
+)
+"""`login` is the address in lower case: one login is one person."""
+campaigns: Final = Table(
+    "ledger_campaigns",
+    TABLES,
+    Column("name", Text, primary_key=True),
+    _needed("interface"),
+    _needed("benchmark"),
+    _needed("overlap", Integer),
+    _needed("seed", BigInteger),
+)
+revisions: Final = Table(
+    "ledger_revisions",
+    TABLES,
+    _campaign(primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    _needed("guidelines"),
+    _needed("interface_version"),
+)
+memories: Final = Table(
+    "ledger_memories",
+    TABLES,
+    _campaign(primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    _needed("value"),
+)
+tasks: Final = Table(
+    "ledger_tasks",
+    TABLES,
+    Column("seq", _SEQUENCE, primary_key=True),
+    _campaign(),
+    _needed("id"),
+    _needed("body"),
+    UniqueConstraint("campaign", "id"),
+)
+assignments: Final = Table(
+    "ledger_assignments",
+    TABLES,
+    Column("campaign", Text, primary_key=True),
+    Column("annotator", Text, ForeignKey("ledger_annotators.name"), primary_key=True),
+    Column("task", Text, primary_key=True),
+    _needed("batch", Integer),
+    _needed("position", Integer),
+    _needed("arm"),
+    _needed("swapped", Boolean),
+    ForeignKeyConstraint(["campaign", "task"], ["ledger_tasks.campaign", "ledger_tasks.id"]),
+    UniqueConstraint("campaign", "annotator", "batch", "position"),
+)
+annotations: Final = Table(
+    "ledger_annotations",
+    TABLES,
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    _campaign(),
+    _needed("annotator"),
+    _needed("task"),
+    _needed("origin"),
+    _needed("guidelines_version"),
+    _needed("interface_version"),
+    _needed("submitted_us", BigInteger),
+    Column("lead_us", BigInteger),
+    _needed("raw"),
+    _needed("outcome"),
+    Index("ledger_annotations_in_order", "campaign", "seq"),
+)
+"""Neither annotator nor task must be known: what a stranger sent is kept too, as quarantined."""
+notices: Final = Table(
+    "ledger_notices",
+    TABLES,
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    _campaign(),
+    _needed("kind"),
+    _needed("subject"),
+    _needed("by"),
+    _needed("said"),
+    _needed("at_us", BigInteger),
+)
