@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from browser import chromium, narrow, serve, watched
+from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
 from unreel.core.settings import read_settings
@@ -16,6 +17,7 @@ from unreel.core.settings import read_settings
 __all__ = [
     "chromium",
     "narrow",
+    "postgres",
     "s3",
     "serve",
     "watched",
