@@ -1,12 +1,10 @@
 """vLLM's server as a child: found, started, waited for, and ended with all that it started."""
 
-import contextlib
 import json
 import os
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +17,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.leash import Leash
 from unreel.core.settings import read_secret, server_environment
 from unreel.core.writing import Folder
-from unreel.reviewers.local import leash
 from unreel.reviewers.local.serving import Place, ServingPlan
 
 KEY: Final = "VLLM_API_KEY"
@@ -139,25 +137,15 @@ class VllmServer:
         self._plan = plan
         self._log = room / "vllm.log"
         model = dress(plan, room)
-        reading, self._pipe = os.pipe()
         command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
+        environment = server_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
         with Folder(room).append(self._log.name) as log:
-            self._leash = subprocess.Popen(  # noqa: S603  our own code, then the plan's command
-                [sys.executable, "-I", leash.__file__, str(reading), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[reading],
-                env=server_environment(plan.environment, plan.usual, keep=frozenset({KEY})),
-                cwd=room,
-                start_new_session=True,  # Ctrl-C in a terminal is for the caller.
-            )
-        os.close(reading)
+            self._leash = Leash(command, log=log, environment=environment, folder=room)
 
     @property
     def is_alive(self) -> bool:
         """Whether it still runs."""
-        return self._leash.poll() is None
+        return self._leash.is_alive
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
         """Come back when it answers for all models of the plan; `tell` hears what it says till then.
@@ -188,14 +176,7 @@ class VllmServer:
 
     def end(self) -> None:
         """End it and all that it started; harmless when called twice."""
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._leash.wait(3 * leash.PATIENCE_S)
-        if self.is_alive:
-            self._leash.kill()
-            self._leash.wait()
+        self._leash.end()
 
     def _offered(self) -> tuple[str, ...]:
         address = urlsplit(self._plan.place.url)

@@ -13,14 +13,69 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 PATIENCE_S: Final = 10.0
 """For the command to end by itself before it is killed."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOK_S: Final = 0.2
+
+
+class Leash:
+    """One command that was started; it ends by `end`, or when whoever holds this is gone.
+
+    Args:
+        command: what to run.
+        log: where all that it says goes.
+        environment: all that it finds there.
+        folder: where it runs.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        log: IO[bytes],
+        environment: Mapping[str, str],
+        folder: Path,
+    ) -> None:
+        reading, self._pipe = os.pipe()
+        try:
+            self._holder = subprocess.Popen(  # noqa: S603  our own code, then the caller's command
+                [sys.executable, "-I", __file__, str(reading), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[reading],
+                env=dict(environment),
+                cwd=folder,
+                start_new_session=True,  # Ctrl-C in a terminal is for the caller.
+            )
+        finally:
+            os.close(reading)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._holder.poll() is None
+
+    def wait(self) -> int:
+        """Come back when it ended; its exit status, 128 and more for a signal."""
+        return self._holder.wait()
+
+    def end(self) -> None:
+        """End it and all that it started; harmless when called twice."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._holder.wait(3 * PATIENCE_S)
+        if self.is_alive:
+            self._holder.kill()
+            self._holder.wait()
 
 
 def hold(pipe: int, command: list[str]) -> int:
