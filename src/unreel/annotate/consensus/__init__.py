@@ -1,0 +1,1 @@
+"""What several people together say of a clip, and who said otherwise."""

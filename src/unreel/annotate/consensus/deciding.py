@@ -1,0 +1,161 @@
+"""`decide`: from what everybody said to what stands."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from unreel.annotate.campaign import Interface
+from unreel.annotate.consensus.counting import (
+    Leading,
+    Tally,
+    Unclear,
+    majority,
+    majority_or_mean,
+)
+from unreel.annotate.consensus.faults import merge_faults
+from unreel.annotate.consensus.outcome import (
+    Consensus,
+    Dissent,
+    Open,
+    Outcome,
+    Settled,
+    Unsettled,
+)
+from unreel.annotate.consensus.rule import Method, Rule
+from unreel.annotate.consensus.weighing import Weighing, weigh
+from unreel.annotate.consensus.words import choose_words
+from unreel.annotate.judgements import (
+    Passed,
+    Preferred,
+    Rated,
+    Screened,
+    Traced,
+    Voted,
+)
+from unreel.annotate.opinion import AnyValue, Opinion, answer_of, by_task
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label, Rating
+
+_KINDS: Final[Mapping[Interface, type[AnyValue]]] = {
+    Interface.SCREENING: Screened,
+    Interface.TRACE: Traced,
+    Interface.REALISM: Rated,
+    Interface.PREFERENCE: Preferred,
+    Interface.REALITY: Voted,
+    Interface.PASS_FAIL: Passed,
+}
+
+
+def decide(judgements: Sequence[Opinion], rule: Rule, *, interface: Interface) -> Consensus:
+    """What stands for each judged task of one campaign, whichever order the judgements come in.
+
+    Raises:
+        InvalidValueError: A judgement answers another interface's question, or somebody judged twice.
+    """
+    for opinion in judgements:
+        if not isinstance(opinion.value, _KINDS[interface]):
+            msg = (
+                f"{opinion.annotator} said {opinion.value} on a task of {interface.value}. Give "
+                "judgements of one campaign"
+            )
+            raise InvalidValueError(msg)
+    tasks = by_task(judgements)
+    weighing = weigh(tasks) if rule.method is Method.DAWID_SKENE else None
+    tally = _tally(interface, weighing)
+    return Consensus(
+        interface=interface,
+        rule=rule,
+        tasks={id_: _settle(opinions, rule, tally) for id_, opinions in tasks.items()},
+        weights=weighing.weights if weighing else {},
+    )
+
+
+def _tally(interface: Interface, weighing: Weighing | None) -> Tally:
+    if weighing:
+        return weighing.tally
+    return majority_or_mean if interface is Interface.REALISM else majority
+
+
+def _settle(opinions: Sequence[Opinion], rule: Rule, tally: Tally) -> Outcome:
+    if len(opinions) < rule.min_overlap:
+        detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
+        return _open(opinions, Unclear(Open.TOO_FEW, detail))
+    found = tally(opinions, rule)
+    if isinstance(found, Unclear):
+        return _open(opinions, found)
+    if isinstance(opinions[0].value, Traced) and found.answer == Label.GENERATED.value:
+        return _settle_traces(opinions, rule, found)
+    return _settle_answer(opinions, found)
+
+
+def _open(opinions: Sequence[Opinion], unclear: Unclear) -> Unsettled:
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return Unsettled(why=unclear.why, detail=unclear.detail, judgements=said)
+
+
+def _settle_answer(opinions: Sequence[Opinion], found: Leading) -> Settled:
+    support = [o for o in opinions if answer_of(o.value) == found.answer]
+    ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, Rated)}
+    if any(ratings.values()) and found.answer.isdigit():
+        scored = {who: rating for who, rating in ratings.items() if rating}
+        rated, words_of = _rate(opinions[0].task.id, int(found.answer), scored)
+        value: AnyValue = rated
+    else:
+        value, words_of = support[0].value, ""
+    return Settled(
+        value=value,
+        support=tuple(o.annotator for o in support),
+        dissent=_otherwise(opinions, found.answer),
+        method=found.method,
+        words_of=words_of,
+        p_right=found.p_right,
+    )
+
+
+def _otherwise(opinions: Sequence[Opinion], answer: str) -> tuple[Dissent, ...]:
+    return tuple((o.annotator, o.value) for o in opinions if answer_of(o.value) != answer)
+
+
+def _rate(task: str, score: int, ratings: Mapping[str, Rating]) -> tuple[Rated, str]:
+    """The settled score with the words of the annotator who is closest to it, or to the mean behind it."""
+    same = {who: rating for who, rating in ratings.items() if rating.score == score}
+    mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
+    # Those who gave the very score speak for it; without any, whoever is closest to the mean.
+    texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
+    words_of = choose_words(task, texts, distance=lambda who: float(abs(ratings[who].score - mean)))
+    if not words_of:
+        return Rated(rating=Rating(score=score)), ""
+    chosen = ratings[words_of]
+    rating = Rating(
+        score=score, problem=chosen.problem, adherence=chosen.adherence, family=chosen.family
+    )
+    return Rated(rating=rating), words_of
+
+
+def _settle_traces(opinions: Sequence[Opinion], rule: Rule, found: Leading) -> Outcome:
+    """Label by count, faults by quorum: one that too few people marked is dissent."""
+    traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, Traced)}
+    faults = merge_faults(opinions[0].task, traces, rule)
+    n_marked = sum(map(bool, traces.values()))
+    if n_marked >= rule.quorum and not faults.standing:
+        detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
+        return _open(opinions, Unclear(Open.NO_COMMON_FAULT, detail))
+    support = sorted({who for fault in faults.standing for who in fault.marked_by})
+    agreeing = [o.annotator for o in opinions if answer_of(o.value) == found.answer]
+    lone = {
+        mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
+        for mark in faults.lone
+    }
+    dissent = {
+        **{who: Traced(traces=left, label=Label.GENERATED) for who, left in lone.items()},
+        **dict(_otherwise(opinions, found.answer)),
+    }
+    return Settled(
+        value=Traced(traces=tuple(fault.trace for fault in faults.standing), label=Label.GENERATED),
+        support=tuple(support or agreeing),
+        dissent=tuple(sorted(dissent.items(), key=lambda item: item[0])),
+        method=found.method,
+        words_of=faults.standing[0].words_of if len(faults.standing) == 1 else "",
+        backing=tuple(fault.marked_by for fault in faults.standing),
+        p_right=found.p_right,
+    )

@@ -1,0 +1,90 @@
+"""What comes out of a consensus: settled with its dissent, or not settled and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from unreel.annotate.campaign import Interface
+from unreel.annotate.consensus.rule import Rule
+from unreel.annotate.opinion import AnyValue
+
+Dissent = tuple[str, AnyValue]
+"""Who said otherwise, and what."""
+
+
+class Way(StrEnum):
+    """How a task was settled."""
+
+    MAJORITY = "majority"
+    ROUNDED_MEAN = "rounded-mean"
+    DAWID_SKENE = "dawid-skene"
+    REVIEW = "review"
+    """A reviewer took one annotator's word."""
+
+
+class Open(StrEnum):
+    """Why a task is not settled. The words are stored: add, never rename."""
+
+    TOO_FEW = "too-few-judged"
+    TIE = "no-majority"
+    NO_QUORUM = "no-quorum"
+    NO_COMMON_FAULT = "no-common-fault"
+    """People agree that the clip is generated, and not on any fault of it."""
+    UNSURE = "not-sure-enough"
+    SENT_BACK = "sent-back"
+    """A reviewer asked for it to be judged again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What stands for a task, who said so, and who said otherwise."""
+
+    value: AnyValue
+    support: tuple[str, ...]
+    """People who said this, by name; for traces, who marked one of the faults that stand."""
+    dissent: tuple[Dissent, ...] = ()
+    """Kept and shown: other answers, and faults that too few people marked."""
+    method: Way
+    words_of: str = ""
+    """Whose rationale or explanation stands in `value`; "" where nobody wrote one, or for several faults."""
+    backing: tuple[tuple[str, ...], ...] = ()
+    """For traces: who marked each of the value's faults, in their order."""
+    p_right: float | None = None
+    """How likely the answer is by Dawid-Skene, where that was asked."""
+    accepted_by: tuple[str, ...] = ()
+    """Reviewers who looked at this very value and let it stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """A task without a consensus. Nothing is made up for it."""
+
+    why: Open
+    detail: str
+    judgements: tuple[Dissent, ...]
+    """What everybody said, by name."""
+
+
+Outcome = Settled | Unsettled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consensus:
+    """All tasks of a campaign that somebody judged."""
+
+    interface: Interface
+    rule: Rule
+    tasks: Mapping[str, Outcome]
+    """By the task's id, in the order of ids."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By annotator, the share of right answers that Dawid-Skene reckons with; empty for majorities."""
+
+    @property
+    def settled(self) -> Mapping[str, Settled]:
+        """The tasks with a value."""
+        return {id_: found for id_, found in self.tasks.items() if isinstance(found, Settled)}
+
+    @property
+    def unsettled(self) -> Mapping[str, Unsettled]:
+        """The tasks without one."""
+        return {id_: found for id_, found in self.tasks.items() if isinstance(found, Unsettled)}

@@ -1,0 +1,40 @@
+"""The knobs of a consensus."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unreel.core.errors import InvalidSettingError
+
+
+class Method(StrEnum):
+    """How several answers to one question become one."""
+
+    MAJORITY = "majority"
+    """Everybody counts the same."""
+    DAWID_SKENE = "dawid-skene"
+    """Everybody counts by how they were seen to answer over all tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """When people agree enough."""
+
+    quorum: int = 2
+    """How many people must say the same, or mark the same fault."""
+    min_overlap: int = 2
+    """How many people must have judged a task before it is settled at all."""
+    method: Method = Method.MAJORITY
+    same_fault: float = 0.2
+    """Tube IoU from which marks of two people mean the same fault."""
+    sure: float = 0.5
+    """How likely Dawid-Skene's answer must be for the task to be settled; at most so likely is not enough."""
+
+    def __post_init__(self) -> None:
+        for name, count in (("quorum", self.quorum), ("min-overlap", self.min_overlap)):
+            if count < 1:
+                problem = f"{count} people cannot agree"
+                raise InvalidSettingError(name, problem, "Give 1 or more")
+        for name, share in (("same-fault", self.same_fault), ("sure", self.sure)):
+            if not 0 < share < 1:
+                problem = f"{share} is no share"
+                raise InvalidSettingError(name, problem, "Give a number between 0 and 1")

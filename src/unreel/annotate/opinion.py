@@ -1,0 +1,98 @@
+"""One person's word on one task, as far as agreement, consensus and quality have to know it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar, assert_never
+
+from unreel.annotate.campaign import Task
+from unreel.annotate.judgements import (
+    Passed,
+    Preferred,
+    Rated,
+    Screened,
+    Traced,
+    Voted,
+)
+from unreel.core.errors import InvalidValueError
+
+CANNOT_TELL: Final = "cannot-tell"
+DISCARD: Final = "discard"
+
+AnyValue = Screened | Traced | Rated | Preferred | Voted | Passed
+
+
+class Opinion(Protocol):
+    """Who said what of which task; the judgements that a ledger gives are opinions."""
+
+    @property
+    def annotator(self) -> str:
+        """Name of the person."""
+        ...
+
+    @property
+    def task(self) -> Task:
+        """What was shown."""
+        ...
+
+    @property
+    def value(self) -> AnyValue:
+        """What the person said."""
+        ...
+
+    @property
+    def submitted_us(self) -> int:
+        """When, in microseconds since 1970."""
+        ...
+
+
+AnyOpinion = TypeVar("AnyOpinion", bound=Opinion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """An opinion that no ledger holds: simulated, read from a file, or made up in a test."""
+
+    annotator: str
+    task: Task
+    value: AnyValue
+    submitted_us: int = 0
+
+
+def answer_of(value: AnyValue) -> str:
+    """The one word of a value that can be counted: a label, a score, a side."""
+    match value:
+        case Screened():
+            return "keep" if value.keep else "remove"
+        case Traced() | Voted():
+            return value.label.value if value.label else CANNOT_TELL
+        case Rated():
+            return str(value.rating.score) if value.rating else DISCARD
+        case Preferred():
+            return value.better.value
+        case Passed():
+            return "pass" if value.passed else "fail"
+        case _:
+            assert_never(value)
+
+
+def by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
+    """The opinions on each task, tasks by id and people by name, in whichever order they came.
+
+    Raises:
+        InvalidValueError: Somebody has two opinions on one task.
+    """
+    found: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
+    for opinion in opinions:
+        id_ = opinion.task.id
+        if opinion.annotator in found[id_]:
+            msg = (
+                f"{opinion.annotator} judged the task {id_} twice. Give the newest judgement of each "
+                "annotator, as read_campaign does"
+            )
+            raise InvalidValueError(msg)
+        found[id_][opinion.annotator] = opinion
+    return {
+        id_: tuple(opinion for _, opinion in sorted(found[id_].items(), key=lambda item: item[0]))
+        for id_ in sorted(found)
+    }

@@ -1,0 +1,141 @@
+"""Who is right and who answers well, found together from labels that overlap.
+
+Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they say each label
+for each true one; the truth of a task is as likely as those tables make its labels; the tables are
+counted from likely truths; and so on until nothing moves. Where an annotator said little, a weak prior
+pulls their table towards that of all annotators together: without one, three answers that happen to
+agree make a person infallible.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from unreel.core.errors import InvalidValueError
+from unreel.stats.sample import Array, IntArray
+
+MOST_ROUNDS: Final = 200
+_STILL: Final = 1e-6
+"""No chance moves further than this in the last round."""
+_RARELY: Final = 1e-10
+"""Nobody says any label never: the logarithm of 0 would make one answer outweigh all others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skills:
+    """How likely each label is the true one of each task, and how each annotator answers."""
+
+    posterior: Array
+    """`[task, label]`: each line sums to 1."""
+    shares: Array
+    """`[label]`: how common each true label is."""
+    confusion: Array
+    """`[annotator, true label, said label]`: each line sums to 1."""
+    n_rounds: int
+    settled: bool
+    """Whether nothing moved any more before the rounds ended."""
+
+    @property
+    def accuracy(self) -> Array:
+        """`[annotator]`: chance that they say the true label of a task drawn from all tasks."""
+        right: Array = np.einsum("k,akk->a", self.shares, self.confusion)
+        return right
+
+    @property
+    def informedness(self) -> Array:
+        """`[annotator]`: how much what they say depends on the truth: 0 for one who never looks, 1 for one always right.
+
+        The mean over labels of saying it where it is true, less saying it where it is not, in parts of the most.
+        """
+        n_labels = len(self.shares)
+        if n_labels == 1:
+            return np.zeros(len(self.confusion))
+        hits = np.einsum("akk->a", self.confusion)
+        told: Array = (hits - 1) / (n_labels - 1)
+        return told
+
+
+def dawid_skene(
+    annotator: npt.ArrayLike,
+    task: npt.ArrayLike,
+    label: npt.ArrayLike,
+    *,
+    pull: float = 2.0,
+    most_rounds: int = MOST_ROUNDS,
+) -> Skills:
+    """Skills and truths from labels `[i]`: whole numbers from 0 that name who, what and which.
+
+    Starts at the shares of each task's labels, so that the same labels give the same skills in any
+    order. `pull` is how many made-up tasks of each true label every annotator answers as all do
+    together; 0 is the method as published.
+    """
+    who, what, said = (_numbers(column) for column in (annotator, task, label))
+    if not len(who) == len(what) == len(said) > 0 or pull < 0:
+        msg = (
+            f"labels need an annotator, a task and a label each, got {len(who)}, {len(what)} and "
+            f"{len(said)}, with pull {pull}. Align them"
+        )
+        raise InvalidValueError(msg)
+    n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (who, what, said))
+    ones = np.ones(len(who))
+    given = csr_array((ones, (who * n_labels + said, what)), shape=(n_people * n_labels, n_tasks))
+    votes = csr_array((ones, (what, said)), shape=(n_tasks, n_labels)).toarray()
+    return _iterate(given, _normalise(votes), pull=pull, most_rounds=most_rounds)
+
+
+def _iterate(
+    given: csr_array[np.float64, tuple[int, int]],
+    posterior: Array,
+    *,
+    pull: float,
+    most_rounds: int,
+) -> Skills:
+    """Tables from truths and truths from tables; `given[annotator and label, task]` are counts."""
+    asked = given.T.tocsr()
+    n_labels = posterior.shape[1]
+    moved, n_rounds = np.inf, 0
+    while True:
+        shares = _normalise(posterior.sum(axis=0, keepdims=True))[0]
+        counts = np.asarray(given @ posterior).reshape(-1, n_labels, n_labels)
+        confusion = _tables(counts.transpose(0, 2, 1), pull=pull)
+        if moved <= _STILL or n_rounds >= most_rounds:
+            return Skills(posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL))
+        logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
+        found = _soften(np.asarray(asked @ logs) + np.log(np.maximum(shares, _RARELY)))
+        moved = float(np.abs(found - posterior).max())
+        posterior, n_rounds = found, n_rounds + 1
+
+
+def _tables(counts: Array, *, pull: float) -> Array:
+    """Lines of `counts[annotator, true, said]` as shares, pulled towards those of all together."""
+    pooled = _normalise(counts.sum(axis=0))
+    tables: Array = np.maximum(_normalise(counts + pull * pooled), _RARELY)
+    return tables
+
+
+def _normalise(counts: Array) -> Array:
+    """Lines as shares of their sum; a line of nothing is even."""
+    total = counts.sum(axis=-1, keepdims=True)
+    even = 1 / counts.shape[-1]
+    shares: Array = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
+    return shares
+
+
+def _soften(logs: Array) -> Array:
+    """Chances from their logarithms, of which any constant may be missing."""
+    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    shares: Array = chances / chances.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _numbers(column: npt.ArrayLike) -> IntArray:
+    numbers = np.asarray(column)
+    if numbers.ndim != 1 or (
+        len(numbers) and (numbers.dtype.kind not in "iu" or numbers.min() < 0)
+    ):
+        msg = "annotators, tasks and labels are whole numbers from 0, in flat columns. Number them"
+        raise InvalidValueError(msg)
+    return numbers.astype(np.int64)

@@ -1,0 +1,158 @@
+"""What holds for a consensus of any kind."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opinions import rated, rated_values, said, task, traced_values
+from unreel.annotate.campaign import Interface
+from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.outcome import Open, Settled, Unsettled, Way
+from unreel.annotate.consensus.rule import Method, Rule
+from unreel.annotate.judgements import Passed, Preferred, Rated, Screened, Traced, Voted
+from unreel.annotate.opinion import AnyValue, Said
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.judgement import Label
+from unreel.core.verdict import Position
+
+KINDS: dict[Interface, st.SearchStrategy[AnyValue]] = {
+    Interface.SCREENING: st.builds(Screened, keep=st.booleans()),
+    Interface.TRACE: traced_values(),
+    Interface.REALISM: rated_values(),
+    Interface.PREFERENCE: st.builds(Preferred, better=st.sampled_from(Position)),
+    Interface.REALITY: st.builds(Voted, label=st.sampled_from(Label)),
+    Interface.PASS_FAIL: st.builds(Passed, passed=st.booleans()),
+}
+INTERFACES = pytest.mark.parametrize("interface", Interface)
+
+
+def _opinions(values: Sequence[AnyValue], name: str = "a") -> list[Said]:
+    return said({f"p{place}": value for place, value in enumerate(values)}, task(name))
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_order_of_judgements_never_matters(interface: Interface, data: st.DataObject) -> None:
+    values = st.lists(KINDS[interface], min_size=1, max_size=5)
+    opinions = _opinions(data.draw(values), "a") + _opinions(data.draw(values), "b")
+    rule = Rule(method=data.draw(st.sampled_from(Method)))
+    shuffled = data.draw(st.permutations(opinions))
+    assert decide(shuffled, rule, interface=interface) == decide(
+        opinions, rule, interface=interface
+    )
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_consensus_of_copies_is_the_copy(interface: Interface, data: st.DataObject) -> None:
+    value = data.draw(KINDS[interface])
+    n = data.draw(st.integers(2, 5))
+    (found,) = decide(_opinions([value] * n), Rule(), interface=interface).tasks.values()
+    assert isinstance(found, Settled)
+    assert not found.dissent
+    if isinstance(value, Traced):
+        assert isinstance(found.value, Traced)
+        assert sorted(found.value.traces, key=repr) == sorted(value.traces, key=repr)
+        assert found.value.label == value.label
+    else:
+        assert found.value == value
+
+
+def _is_told(value: AnyValue) -> bool:
+    """Words are added where the rest wrote none, as they take nothing away."""
+    return not isinstance(value, Rated) or value.rating is None or bool(value.rating.problem)
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_lone_spammer_never_changes_a_unanimous_rest(
+    interface: Interface, data: st.DataObject
+) -> None:
+    value, spam = data.draw(KINDS[interface].filter(_is_told)), data.draw(KINDS[interface])
+    n = data.draw(st.integers(2, 5))
+    (alone,) = decide(_opinions([value] * n), Rule(), interface=interface).tasks.values()
+    (found,) = decide(_opinions([*[value] * n, spam]), Rule(), interface=interface).tasks.values()
+    assert isinstance(alone, Settled)
+    assert isinstance(found, Settled)
+    assert found.value == alone.value
+
+
+def test_a_tie_of_votes_is_left_open_with_everybodys_answer() -> None:
+    values = [Voted(label=Label.REAL), Voted(label=Label.GENERATED)]
+    (found,) = decide(_opinions(values), Rule(), interface=Interface.REALITY).tasks.values()
+    assert isinstance(found, Unsettled)
+    assert found.why is Open.TIE
+    assert dict(found.judgements) == {"p0": values[0], "p1": values[1]}
+
+
+def test_a_majority_below_the_quorum_is_left_open() -> None:
+    values = [Passed(passed=True)] * 2 + [Passed(passed=False)]
+    (found,) = decide(
+        _opinions(values), Rule(quorum=3), interface=Interface.PASS_FAIL
+    ).tasks.values()
+    assert isinstance(found, Unsettled)
+    assert found.why is Open.NO_QUORUM
+
+
+def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
+    """Two who answer at random outvote one who never errs, unless their answers are weighed."""
+    good, poor = ["g1", "g2", "g3"], ["s1", "s2"]
+    opinions = []
+    for number in range(60):
+        truth = Passed(passed=number % 2 == 0)
+        opinions += said(dict.fromkeys(good, truth), task(f"easy {number}"))
+        # Right half the time, whatever the truth is, and together.
+        guess = Passed(passed=number % 4 < 2)
+        opinions += said(
+            {"g1": truth, "g2": truth, **dict.fromkeys(poor, guess)}, task(f"{number}")
+        )
+    last = task("last")
+    opinions += said({"g1": Passed(passed=True), **dict.fromkeys(poor, Passed(passed=False))}, last)
+    weighed = decide(opinions, Rule(method=Method.DAWID_SKENE), interface=Interface.PASS_FAIL)
+    counted = decide(opinions, Rule(), interface=Interface.PASS_FAIL)
+    found, other = weighed.tasks[last.id], counted.tasks[last.id]
+    assert isinstance(found, Settled)
+    assert isinstance(other, Settled)
+    assert (found.value, found.method) == (Passed(passed=True), Way.DAWID_SKENE)
+    assert found.p_right is not None
+    assert found.p_right > 0.9
+    assert other.value == Passed(passed=False)
+    assert weighed.weights["g1"] > 0.9
+    assert weighed.weights["s1"] < 0.6
+
+
+def test_dawid_skene_leaves_open_what_it_is_not_sure_of() -> None:
+    values = [Voted(label=Label.REAL), Voted(label=Label.GENERATED)]
+    rule = Rule(method=Method.DAWID_SKENE, sure=0.9)
+    (found,) = decide(_opinions(values), rule, interface=Interface.REALITY).tasks.values()
+    assert isinstance(found, Unsettled)
+    assert found.why is Open.UNSURE
+
+
+def test_no_judgements_settle_nothing() -> None:
+    for method in Method:
+        assert not decide([], Rule(method=method), interface=Interface.TRACE).tasks
+
+
+def test_two_judgements_of_one_person_on_one_task_are_refused() -> None:
+    twice = [*_opinions([rated(1)]), *_opinions([rated(2)])]
+    with pytest.raises(InvalidValueError, match="twice"):
+        decide(twice, Rule(), interface=Interface.REALISM)
+
+
+def test_an_answer_to_another_question_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="one campaign"):
+        decide(_opinions([rated(1)]), Rule(), interface=Interface.REALITY)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("quorum", 0), ("min_overlap", -1), ("same_fault", 0.0), ("sure", 1.0)]
+)
+def test_a_knob_that_cannot_be_turned_so_far_is_refused(name: str, value: float) -> None:
+    with pytest.raises(InvalidSettingError, match=name.replace("_", "-")):
+        Rule(**{name: value})  # type: ignore[arg-type]

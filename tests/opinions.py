@@ -1,0 +1,97 @@
+"""Made-up tasks and opinions, and strategies that draw them."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from unreel.annotate.campaign import Copy, Task
+from unreel.annotate.judgements import Rated, Traced
+from unreel.annotate.opinion import AnyValue, Said
+from unreel.core.box import Box
+from unreel.core.identity import digest_id
+from unreel.core.judgement import Label, Rating
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+
+N_FRAMES = 90
+
+
+def task(name: str = "a", *, known: AnyValue | None = None) -> Task:
+    """A task about one clip of three seconds."""
+    copy = Copy(
+        clip=digest_id(name),
+        location=f"{name}.mp4",
+        rate=Fraction(30000, 1001),
+        n_frames=N_FRAMES,
+        width=640,
+        height=360,
+    )
+    return Task(names=(name,), copies=(copy,), known=known)
+
+
+def said(values: Mapping[str, AnyValue], about: Task | None = None) -> list[Said]:
+    """What several people said of one task."""
+    about = about or task()
+    return [Said(annotator=who, task=about, value=value) for who, value in values.items()]
+
+
+def rated(score: int | None, problem: str = "") -> Rated:
+    """A score, or `None` to discard the clip."""
+    return Rated(rating=None if score is None else Rating(score=score, problem=problem))
+
+
+def trace(
+    first: int,
+    last: int,
+    box: tuple[float, float, float, float] = (0.1, 0.1, 0.4, 0.5),
+    kinds: Sequence[Category] = (),
+    why: str = "",
+) -> Trace:
+    """A fault that stands still from frame `first` to frame `last`, both shown."""
+    copy = task().copies[0]
+    span = TimeSpan(copy.at_us(first), copy.at_us(last + 1))
+    track = (BoxAt(span.start_us, Box(*box)),)
+    return Trace(span=span, track=track, categories=frozenset(kinds), explanation=why)
+
+
+def traced(*traces: Trace, label: Label | None = Label.GENERATED) -> Traced:
+    """Everything that one person marked."""
+    return Traced(traces=traces, label=label)
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> Box:
+    """Any box, on a grid of hundredths."""
+    x0, y0 = draw(st.integers(0, 98)), draw(st.integers(0, 98))
+    x1, y1 = draw(st.integers(x0 + 1, 100)), draw(st.integers(y0 + 1, 100))
+    return Box(x0 / 100, y0 / 100, x1 / 100, y1 / 100)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Any trace of the clip of `task`, moving or still, marked or not."""
+    copy = task().copies[0]
+    first = draw(st.integers(0, N_FRAMES - 1))
+    last = draw(st.integers(first, N_FRAMES - 1))
+    frames = draw(st.sets(st.integers(first, last), max_size=4))
+    return Trace(
+        span=TimeSpan(copy.at_us(first), copy.at_us(last + 1)),
+        track=tuple(BoxAt(copy.at_us(frame), draw(boxes())) for frame in sorted(frames)),
+        categories=draw(st.frozensets(st.sampled_from(Category), max_size=3)),
+        explanation=draw(st.sampled_from(["the hand melts", "the cup floats"])),
+    )
+
+
+@st.composite
+def traced_values(draw: st.DrawFn) -> Traced:
+    """Whatever somebody may say of the clip of `task`."""
+    found = draw(st.lists(traces(), max_size=3))
+    label = Label.GENERATED if found else draw(st.sampled_from([*Label, None]))
+    return Traced(traces=tuple(found), label=label)
+
+
+def rated_values() -> st.SearchStrategy[Rated]:
+    """Any score or a discard, with one of a few rationales."""
+    texts = st.sampled_from(["", "the hand melts", "the cup floats"])
+    return st.builds(rated, st.one_of(st.none(), st.integers(1, 5)), texts)
