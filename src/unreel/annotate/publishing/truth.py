@@ -1,0 +1,95 @@
+"""What a settled judgement makes true of a clip: an entry of the published benchmark, or why there is none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from unreel.annotate.judgements import (
+    Passed,
+    Preferred,
+    Rated,
+    Screened,
+    Traced,
+    Value,
+    Voted,
+)
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.trace import Trace
+from unreel.protocols.rubric import extent
+
+
+def settled_entry(
+    entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
+) -> Row:
+    """`entry` with what people settled on as its truth, and what each of them `said` beside it.
+
+    Whether a clip is real is not theirs to settle: that stays what its makers say.
+    """
+    if why := _refusal(value):
+        return Rejected(entry.name, why)
+    match value:
+        case Traced():
+            return _traced(entry, value, said, duration_us=duration_us)
+        case Rated():
+            given = [v.rating for v in said.values() if isinstance(v, Rated)]
+            ratings = tuple(rating for rating in given if rating is not None)
+            return replace(entry, rating=value.rating, ratings=ratings)
+        case Voted():
+            return replace(entry, votes=_votes(said))
+        case Screened() | Preferred() | Passed():
+            return entry
+
+
+def is_fooled(entry: Entry, value: Value) -> bool:
+    """Whether people settled on what cannot be: faults in a clip that a camera filmed."""
+    return isinstance(value, Traced) and bool(value.traces) and entry.label is Label.REAL
+
+
+def rubric_rating(traces: Sequence[Trace], *, duration_us: int) -> Rating:
+    """The score that the area/time rubric gives to marked traces: truth of `realism` from the same boxes."""
+    taken = extent(traces, duration_us=duration_us)
+    reasons = dict.fromkeys(trace.explanation for trace in traces if trace.explanation)
+    return Rating(
+        score=taken.level,
+        problem=" ".join(reasons),
+        adherence=(
+            f"{len(traces)} marked, over {_percent(taken.picture)} of the picture "
+            f"and {_percent(taken.time)} of the time"
+        ),
+    )
+
+
+def _refusal(value: Value) -> str:
+    match value:
+        case Screened(keep=False):
+            return "people would not keep it"
+        case Rated(rating=None):
+            return "people call it too poor to be scored"
+        case _:
+            return ""
+
+
+def _traced(entry: Entry, value: Traced, said: Mapping[str, Value], *, duration_us: int) -> Entry:
+    traced = {name: v for name, v in said.items() if isinstance(v, Traced)}
+    is_real = entry.label is Label.REAL
+    traces = () if is_real else value.traces
+    return replace(
+        entry,
+        traces=traces,
+        rating=rubric_rating(traces, duration_us=duration_us),
+        ratings=tuple(rubric_rating(v.traces, duration_us=duration_us) for v in traced.values()),
+        votes=_votes(said),
+    )
+
+
+def _votes(said: Mapping[str, Value]) -> tuple[Vote, ...]:
+    return tuple(
+        Vote(name, value.label)
+        for name, value in said.items()
+        if isinstance(value, Voted | Traced) and value.label is not None
+    )
+
+
+def _percent(share: Fraction) -> str:
+    return f"{100 * float(share):.1f} %"
