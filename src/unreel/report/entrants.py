@@ -81,6 +81,8 @@ class Entrant:
     n_rejected: int
     """Rows of the benchmark that cannot be used."""
     items: tuple[Item, ...]
+    fingerprint: str = ""
+    """Of the benchmark; "" where it was not read to its end."""
 
     @property
     def rows(self) -> list[Row[Any, Any]]:
@@ -105,6 +107,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
     subjects = _subjects(run, reading)
     stored = _stored(run)
     recipe = run.recipe
+    known = reading.identity
     return tuple(
         Entrant(
             reviewer=run.reviewer_name(),
@@ -119,6 +122,7 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
             n_not_asked=score.n_not_asked,
             n_rejected=reading.n_rejected,
             items=tuple(_items(rows, subjects, stored[str(score.condition)])),
+            fingerprint=known.fingerprint if known else "",
         )
         for score, rows in zip(scores, read, strict=True)
     )

@@ -14,6 +14,7 @@ from unreel.protocols.figures import Figure
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
 from unreel.report.boards.figures import metric_of
+from unreel.report.boards.people import NOBODY, Beside, people_beside
 from unreel.report.boards.standing import why_unranked
 from unreel.report.boards.tables import Table
 from unreel.report.entrants import Entrant
@@ -85,6 +86,7 @@ class Board:
     """The metric that orders them."""
     contenders: tuple[Contender, ...]
     panels: tuple[Panel, ...] = field(default=())
+    people: Beside = NOBODY
     told: tuple[str, ...] = ()
     """What sets it apart from the other boards of a report; empty where it is alone."""
 
@@ -156,6 +158,7 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
         shared_condition=_shared([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
         contenders=tuple(sorted(contenders, key=partial(_height, ranks_by))),
+        people=people_beside(first),
     )
 
 

@@ -10,6 +10,7 @@ from unreel.report.boards.charts import Chart, Point, ranked, stepped
 from unreel.report.boards.differences import tell_difference
 from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.own_figures import READABLE
+from unreel.report.boards.people import people_lines, people_points
 from unreel.report.boards.printed import Printed, PrintedRow, printed_board
 from unreel.report.boards.tables import (
     Cell,
@@ -34,6 +35,7 @@ def leaderboard(board: Board) -> Panel:
         )
         for contender in board.placed
     ]
+    points += people_points(board.people.rows, figure)
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
     chart = Chart(
         id=f"{board.id}-leaderboard",
@@ -47,6 +49,7 @@ def leaderboard(board: Board) -> Panel:
         lead=(
             f"Ranked by {figure.title.lower()}: {figure.meaning}. A floor knows nothing of the "
             "picture; whoever does not beat it has shown nothing."
+            + (f" {board.people.told}" if board.people.told else "")
         ),
         charts=(chart,),
         tables=(_leader_table(board),),
@@ -156,6 +159,8 @@ def _leader_table(board: Board) -> Table:
         of_asked = f"of {upshot.n_asked:,} asked"
         cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
         lines.append(Line(cells=tuple(cells), kind=contender.kind))
+    ranking = board.asked.figures[board.ranks_by]
+    lines += people_lines(board.people.rows, ranking, figures, notes)
     return Table(
         caption=board.name,
         columns=tuple(columns),

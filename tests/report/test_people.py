@@ -1,0 +1,111 @@
+"""People stand beside models by the figures that they have, and are never ranked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from report.contenders import FAKE, REAL, board_of, clip, entrant
+from report.reported import HOSTILE
+from unreel.benchmarks.people import PEOPLE, HumanRow, People, write_people
+from unreel.core.estimate import Estimate
+from unreel.core.writing import Folder
+from unreel.report.boards.board import Board
+from unreel.report.boards.downloads import table_files
+from unreel.report.boards.ranking import leaderboard
+from unreel.report.entrants import Entrant
+
+CLIPS = [*(clip(f"film-{i}") for i in range(4)), *(clip(f"veo-{i}", "Veo") for i in range(4))]
+SAID = {one.name: REAL if one.label == "real" else FAKE for one in CLIPS}
+
+
+def _row(name: str, value: float | None, **given: object) -> HumanRow:
+    figures = {}
+    if value is not None:
+        figures["balanced"] = Estimate(value=value, low=value - 5, high=value + 5, n=8)
+    row = HumanRow(
+        name=name,
+        kind="annotator",
+        protocol="reality",
+        version=2,
+        against="origin",
+        n_judged=8,
+        figures=figures,
+    )
+    return replace(row, **given)
+
+
+def _entrant(folder: Path, *, fingerprint: str = "") -> Entrant:
+    asked = entrant("model", CLIPS, SAID)
+    return replace(asked, benchmark=str(folder), fingerprint=fingerprint)
+
+
+def _board(folder: Path, *rows: HumanRow, about: str = "", fingerprint: str = "") -> Board:
+    version = entrant("model", CLIPS, SAID).instrument.instrument.version
+    told = tuple(replace(row, version=version) if row.version == 2 else row for row in rows)
+    write_people(Folder(folder), People(campaign="spring", fingerprint=about, rows=told))
+    return board_of(_entrant(folder, fingerprint=fingerprint))
+
+
+def _lines(board: Board) -> list[tuple[str, str, str]]:
+    (table,) = leaderboard(board).tables
+    return [(line.cells[0].text, line.cells[1].text, line.kind) for line in table.lines]
+
+
+def test_people_stand_below_reviewers_without_a_rank_the_majority_first(tmp_path: Path) -> None:
+    rows = (_row("ann", 70.0), _row("bob", 90.0), _row("majority", 85.0, kind="majority"))
+    board = _board(tmp_path, *rows)
+    assert _lines(board) == [
+        ("1", "model", "reviewer"),
+        ("", "people: majority", "people"),
+        ("", "people: bob", "people"),
+        ("", "people: ann", "people"),
+    ]
+    assert "3" not in [place for place, _, _ in _lines(board)]
+    assert "2 people judged these clips in the campaign spring" in leaderboard(board).lead
+
+
+def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    board = _board(tmp_path, _row("ann", None), _row("bob", 60.0))
+    panel = leaderboard(board)
+    (table,) = panel.tables
+    last = table.lines[-1]
+    assert last.cells[1].text == "people: ann"
+    assert last.cells[2].text == ""
+    assert dict(table.notes)[last.cells[2].note] == "people were not measured by it"
+    drawn = {point["who"] for point in panel.charts[0].spec["data"]["values"]}
+    assert drawn == {"model", "people: bob"}
+
+
+def test_what_they_were_held_against_stands_in_the_table_and_in_its_file(tmp_path: Path) -> None:
+    board = _board(tmp_path, _row("ann", 70.0, against="others"))
+    (table,) = leaderboard(board).tables
+    assert table.lines[-1].cells[1].doubt == "against what the others settled on"
+    (sheet,) = [t for n, t in table_files(replace(table, file="x")).items() if n.endswith("csv")]
+    assert "people: ann" in sheet
+    assert "against what the others settled on" in sheet
+
+
+def test_rows_of_another_instrument_are_not_shown(tmp_path: Path) -> None:
+    board = _board(tmp_path, _row("ann", 70.0, protocol="trace"), _row("bob", 9.0, version=99))
+    assert [kind for _, _, kind in _lines(board)] == ["reviewer"]
+
+
+def test_rows_of_another_version_of_the_benchmark_are_told_and_not_shown(tmp_path: Path) -> None:
+    board = _board(tmp_path, _row("ann", 70.0), about="1-aa", fingerprint="1-bb")
+    assert [kind for _, _, kind in _lines(board)] == ["reviewer"]
+    assert "another version of this benchmark" in leaderboard(board).lead
+    same = _board(tmp_path, _row("ann", 70.0), about="1-aa", fingerprint="1-aa")
+    assert len(_lines(same)) == 2
+
+
+def test_a_damaged_file_of_people_does_not_take_the_report_away(tmp_path: Path) -> None:
+    (tmp_path / PEOPLE).write_text(HOSTILE)
+    board = board_of(_entrant(tmp_path))
+    assert [kind for _, _, kind in _lines(board)] == ["reviewer"]
+    assert "People's rows are not shown" in leaderboard(board).lead
