@@ -1,4 +1,4 @@
-"""A table as CSV for a spreadsheet and as LaTeX for a paper, from words that strangers may have chosen."""
+"""A table as CSV for a spreadsheet, as LaTeX for a paper and as Markdown for a card, from words that strangers may have chosen."""
 
 import csv
 import io
@@ -57,6 +57,12 @@ def latex_text(
     )
 
 
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The table for a card that hubs show: cells are text there, whatever they hold."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(map(_markdown, line))} |" for line in lines)
+
+
 def _inert(cell: object) -> str:
     text = plain(str(cell))
     acts = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
@@ -82,3 +88,7 @@ def _latex_cell(cell: str) -> str:
 def _escape(text: str) -> str:
     """`text` without commands, and without the ligature that makes one dash of two."""
     return re.sub("-(?=-)", "-{}", text.translate(_LATEX))
+
+
+def _markdown(value: object) -> str:
+    return re.sub(r"([|<>\[\]`])", r"\\\1", " ".join(str(value).split())) or "—"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Final
 
+from unreel.core.sheet import markdown_table
 from unreel.core.span import MICROSECONDS
 from unreel.curate.freeze.citation import missing_parts, write_bibtex
 from unreel.curate.freeze.section import CitationSection
@@ -199,14 +200,3 @@ def _group(
 
 def _by_count(tally: Counter[str]) -> list[tuple[str, int]]:
     return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table whose cells are text, whatever they hold."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def _cell(value: object) -> str:
-    """`value` as one cell: strangers' names may hold anything."""
-    return re.sub(r"([|<>\[\]`])", r"\\\1", " ".join(str(value).split())) or _NONE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from unreel.core.names import plain_name
-from unreel.curate.freeze.card import markdown_table
+from unreel.core.sheet import markdown_table
 
 LICENCES: Final = "LICENSE.md"
 UNSTATED: Final = "not stated"
