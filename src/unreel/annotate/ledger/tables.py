@@ -1,6 +1,6 @@
 """The tables of this release; `migrations` says how they came about, and a test compares the two."""
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
 VERSION: Final = "ledger_version"
 """The table in which Alembic keeps how far a ledger has come."""
@@ -29,7 +30,7 @@ def _campaign(*, primary_key: bool = False) -> Column[str]:
     return Column("campaign", Text, name, primary_key=primary_key, nullable=False)
 
 
-def _needed(name: str, kind: type[Text | BigInteger | Integer | Boolean] = Text) -> Column[object]:
+def _needed(name: str, kind: type[TypeEngine[Any]] = Text) -> Column[Any]:
     return Column(name, kind, nullable=False)
 
 
