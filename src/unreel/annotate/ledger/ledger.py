@@ -275,7 +275,8 @@ class Ledger:
     ) -> int:
         insert, n_new = self._insert(table, key), 0
         while some := list(itertools.islice(given, _AT_ONCE)):
-            n_new += connection.execute(insert, some).rowcount
+            counted = {"preserve_rowcount": True}
+            n_new += connection.execute(insert, some, execution_options=counted).rowcount
         return n_new
 
 

@@ -44,7 +44,7 @@ def open_ledger(address: str) -> Ledger:
         UnreadableSourceError: The file is no ledger, or a newer release made it.
     """
     url = _url_of(address)
-    shown = url.set(query={}).render_as_string(hide_password=True)
+    shown = url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
     if url.get_backend_name() == "sqlite":
         shown = url.database or ""
         engine = _open_file(url)
