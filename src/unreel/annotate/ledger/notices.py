@@ -1,6 +1,12 @@
 """What people decided about a campaign, beside its judgements: exclusion, review, confirmation."""
 
 from dataclasses import dataclass
+from typing import Final
+
+EXCLUSION: Final = "exclusion"
+"""An annotator's judgements count no longer."""
+INCLUSION: Final = "inclusion"
+"""They count again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,131 @@
+"""What a campaign's ledger amounts to now: whose word stands, and who is left out.
+
+Nothing of this is stored. It is worked out from what was kept, so that a decision that is taken back is
+as if it had never been taken.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotate.campaign import Arm, Assignment, Campaign, Task
+from unreel.annotate.judgements import (
+    Passed,
+    Preferred,
+    Quarantined,
+    QuarantineReason,
+    Rated,
+    Record,
+    Screened,
+    Traced,
+    Voted,
+)
+from unreel.annotate.ledger.notices import EXCLUSION, INCLUSION, Notice
+
+if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs none
+    from unreel.annotate.ledger.ledger import Ledger
+
+By = tuple[str, str]
+"""An annotator's name and a task's id."""
+_SOMEBODY_ELSES: Final = {QuarantineReason.NOT_ASSIGNED, QuarantineReason.NOT_THEIRS}
+"""Who sends something in another's name must not unsay what that person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecords:
+    """A campaign with the newest word of each annotator on each task."""
+
+    campaign: Campaign
+    tasks: Mapping[str, Task]
+    """By id, in the order in which they were added."""
+    assignments: Mapping[By, Assignment]
+    standing: Mapping[By, Record]
+    """The newest by the server's clock, which may be quarantined; then nothing of theirs counts."""
+    quarantined: tuple[Record, ...]
+    """What stands and says nothing, and what somebody sent who was not asked, in order of arrival."""
+    excluded: Mapping[str, Notice]
+    """Annotators whose judgements do not count, each with the notice that says why."""
+    n_records: int
+    """Everything that was kept, what was edited later too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one annotator says of one task, as it stands."""
+
+    annotator: str
+    task: Task
+    value: Screened | Traced | Rated | Preferred | Voted | Passed
+    lead_us: int | None
+    submitted_us: int
+    arm: Arm
+
+
+def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
+    """All of a campaign, as it stands now.
+
+    Raises:
+        UnknownNameError: No campaign has that name.
+    """
+    tasks = {task.id: task for task in ledger.tasks(name)}
+    given = {(each.annotator, each.task): each for each in ledger.assignments(name)}
+    newest: dict[By, tuple[int, int, Record]] = {}
+    foreign: list[tuple[int, Record]] = []
+    n_records = 0
+    for seq, kept in ledger.records(name):
+        n_records += 1
+        record = _placed(kept, tasks)
+        if _is_foreign(record):
+            foreign.append((seq, record))
+            continue
+        by = (record.annotator, record.task)
+        if by not in newest or (record.submitted_us, seq) > newest[by][:2]:
+            newest[by] = (record.submitted_us, seq, record)
+    silent = [
+        (seq, record)
+        for _, seq, record in newest.values()
+        if isinstance(record.outcome, Quarantined)
+    ]
+    return CampaignRecords(
+        campaign=ledger.campaign(name),
+        tasks=tasks,
+        assignments=given,
+        standing={by: record for by, (_, _, record) in newest.items()},
+        quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
+        excluded=_excluded(ledger.notices(name)),
+        n_records=n_records,
+    )
+
+
+def judgements(records: CampaignRecords) -> Iterator[Judgement]:
+    """What counts: the standing words of those who are not excluded."""
+    for by, record in records.standing.items():
+        if isinstance(record.outcome, Quarantined) or record.annotator in records.excluded:
+            continue
+        given = records.assignments.get(by)
+        yield Judgement(
+            annotator=record.annotator,
+            task=records.tasks[record.task],
+            value=record.outcome,
+            lead_us=record.lead_us,
+            submitted_us=record.submitted_us,
+            arm=given.arm if given else Arm.PLAIN,
+        )
+
+
+def _placed(record: Record, tasks: Mapping[str, Task]) -> Record:
+    """The record, or that it says nothing where the campaign has no such task."""
+    if record.task in tasks or isinstance(record.outcome, Quarantined):
+        return record
+    detail = f"the campaign has no task {record.task!a}"
+    return replace(record, outcome=Quarantined(QuarantineReason.NOT_ASSIGNED, detail))
+
+
+def _is_foreign(record: Record) -> bool:
+    outcome = record.outcome
+    return isinstance(outcome, Quarantined) and outcome.reason in _SOMEBODY_ELSES
+
+
+def _excluded(notices: list[Notice]) -> dict[str, Notice]:
+    newest = {each.subject: each for each in notices if each.kind in {EXCLUSION, INCLUSION}}
+    return {subject: each for subject, each in newest.items() if each.kind == EXCLUSION}
