@@ -12,6 +12,7 @@ from browser import chromium, narrow, serve, watched
 from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
+from studio import studio
 from unreel.core.settings import read_settings
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "postgres",
     "s3",
     "serve",
+    "studio",
     "watched",
 ]  # fixtures that live in files of their own
 
