@@ -1,0 +1,80 @@
+"""What people said in the words of the instruments, so that they are scored as models are."""
+
+from typing import Final
+
+from unreel.annotate.judgements import Preferred, Rated, Traced, Voted
+from unreel.annotate.opinion import AnyValue
+from unreel.annotate.publishing.truth import rubric_rating
+from unreel.core.judgement import Label, Rating
+from unreel.core.trace import Trace
+from unreel.core.verdict import (
+    PreferenceVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    UnparsedReason,
+)
+
+_SILENT: Final = Unparsed(UnparsedReason.MISSING, "")
+_CANNOT_TELL: Final = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
+_DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
+
+
+def label_of(value: AnyValue | None) -> Label | Unparsed:
+    """Real or generated; nobody's word, or one who could not tell, is unreadable."""
+    if value is None:
+        return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
+    said = value.label if isinstance(value, Traced | Voted) else None
+    return said if said is not None else _CANNOT_TELL
+
+
+def reality_verdict(value: AnyValue | None) -> RealityVerdict:
+    """What it says under `reality`."""
+    return RealityVerdict(label=label_of(value))
+
+
+def trace_verdict(value: AnyValue | None) -> TraceVerdict:
+    """What it says under `trace`: a model names one fault, so that the first one marked is taken."""
+    traces = value.traces if isinstance(value, Traced) else ()
+    first = min(traces, key=_onset, default=None)
+    return TraceVerdict(
+        label=label_of(value),
+        box=first.track[0].box if first and first.track else _SILENT,
+        start_us=first.span.start_us if first else _SILENT,
+        explanation=(first.explanation if first else "") or _SILENT,
+    )
+
+
+def realism_verdict(rating: Rating | None) -> RealismVerdict:
+    """What a rating says under `realism`; a discarded clip has no score."""
+    if rating is None:
+        return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
+    return RealismVerdict(
+        score=rating.score,
+        problem=rating.problem or _SILENT,
+        adherence=rating.adherence or _SILENT,
+        family=rating.family,
+    )
+
+
+def preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
+    """The clip that was preferred is the one that was taken for real."""
+    if not isinstance(value, Preferred):
+        return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
+    return PreferenceVerdict(real=value.better)
+
+
+def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
+    """Its score: as given, or by the rubric from marked traces; `None` where it has none."""
+    match value:
+        case Rated():
+            return value.rating
+        case Traced():
+            return rubric_rating(value.traces, duration_us=duration_us)
+        case _:
+            return None
+
+
+def _onset(trace: Trace) -> tuple[int, int]:
+    return trace.span.start_us, trace.span.end_us
