@@ -1,0 +1,52 @@
+"""What is published of a campaign, and under which names its people stand in it."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from unreel.annotate.campaign import Campaign, Task
+from unreel.annotate.consensus.outcome import Consensus
+from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.core.estimate import Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A campaign at the time when it is published."""
+
+    campaign: Campaign
+    tasks: Mapping[str, Task]
+    """All that were pushed, by id."""
+    opinions: Sequence[Opinion]
+    """The newest of each person on each task, without those of people who are excluded."""
+    consensus: Consensus
+    agreement: Mapping[str, Measured] = field(default_factory=dict)
+    """How far people agree, by the name of the figure."""
+    n_quarantined: int = 0
+    """Annotations that could not be read."""
+    n_excluded: int = 0
+    """People whose judgements do not count."""
+    swapped: frozenset[tuple[str, str]] = frozenset()
+    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+
+    @property
+    def annotators(self) -> list[str]:
+        """Everybody who said something that counts, by name."""
+        return sorted({opinion.annotator for opinion in self.opinions})
+
+    def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
+        """What everybody said, by task and then by their published name."""
+        found: dict[str, dict[str, AnyValue]] = {}
+        for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):
+            found.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value
+        return found
+
+
+def give_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
+    """The name of each person in what is published: their own where `named`, else a number by lot."""
+    if named:
+        return {name: name for name in annotators}
+    drawn = sorted(annotators)
+    random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
+    width = len(str(len(drawn)))
+    return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}

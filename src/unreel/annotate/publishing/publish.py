@@ -1,0 +1,167 @@
+"""Publishing: a campaign's clips with what people settled on, as a folder that every job reads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from unreel.annotate.campaign import Task
+from unreel.annotate.consensus.outcome import Settled
+from unreel.annotate.opinion import AnyValue
+from unreel.annotate.publishing.card import CARD, Card, write_card
+from unreel.annotate.publishing.edition import Edition, give_aliases
+from unreel.annotate.publishing.humans import Poll, human_rows
+from unreel.annotate.publishing.originals import write_originals
+from unreel.annotate.publishing.truth import settled_entry
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.people import HumanRow, People, write_people
+from unreel.benchmarks.reading import identify
+from unreel.benchmarks.video_folder import write_video_folder
+from unreel.core.errors import MediaError, UnreadableSourceError
+from unreel.core.identity import clip_id
+from unreel.core.writing import PART, Folder
+
+Media = Literal["copy", "link"]
+_DRAFT: Final = f"{PART}publishing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What came of it."""
+
+    folder: Path
+    n_clips: int
+    left_out: tuple[Rejected, ...]
+    people: tuple[HumanRow, ...]
+
+
+def publish(
+    edition: Edition, out: Path, *, media: Media = "copy", named: bool = False, seed: int = 0
+) -> Published:
+    """Write the benchmark to the new folder `out`, which appears when all of it is there.
+
+    Args:
+        edition: what is published.
+        out: a folder that is not there yet, or is empty.
+        media: `copy`, or `link` for hard links where the file system allows them.
+        named: people stand under their own names, not under numbers.
+        seed: of the lot for the numbers, and of every interval.
+
+    Raises:
+        UnreadableSourceError: `out` holds something, or nothing can be published.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    above = Folder(out.parent, published=True)
+    draft = f"{_DRAFT}-{out.name}"
+    above.remove_folder(draft)
+    published = _write(edition, out.parent / draft, media=media, named=named, seed=seed)
+    if out.exists():
+        above.remove_folder(out.name)
+    above.rename(draft, out.name)
+    return replace(published, folder=out)
+
+
+def _write(edition: Edition, into: Path, *, media: Media, named: bool, seed: int) -> Published:
+    benchmark = open_benchmark(Path(edition.campaign.benchmark))
+    aliases = give_aliases(edition.annotators, seed=seed, named=named)
+    entries = {entry.name: entry for entry in _asked(benchmark, edition.tasks)}
+    rows = _rows(edition, benchmark, entries, aliases)
+    written = write_video_folder(rows, into, root=benchmark.root, media=media)
+    gone = (Rejected(name, "not in the benchmark any more") for name in _missing(edition, entries))
+    left_out = (*written.refused, *gone)
+    if not written.n_entries:
+        first = f": {left_out[0]}" if left_out else ""
+        remedy = "Pull more judgements, or lower --quorum"
+        raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
+    people = _people(edition, entries, aliases, seed=seed)
+    folder = Folder(into, published=True)
+    write_originals(folder, edition, aliases)
+    known = identify(open_benchmark(into))
+    fingerprint = known.fingerprint if known else ""
+    write_people(
+        folder, People(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
+    )
+    card = Card(
+        edition=edition,
+        entries=tuple(entries.values()),
+        n_clips=written.n_entries,
+        left_out=left_out,
+        people=people,
+    )
+    folder.write(CARD, write_card(card).encode())
+    return Published(folder=into, n_clips=written.n_entries, left_out=left_out, people=people)
+
+
+def _asked(benchmark: Benchmark, tasks: Mapping[str, Task]) -> Iterator[Entry]:
+    names = {name for task in tasks.values() for name in task.names}
+    return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
+
+
+def _missing(edition: Edition, entries: Mapping[str, Entry]) -> list[str]:
+    names = {name for task in edition.tasks.values() for name in task.names}
+    return sorted(names - set(entries))
+
+
+def _rows(
+    edition: Edition,
+    benchmark: Benchmark,
+    entries: Mapping[str, Entry],
+    aliases: Mapping[str, str],
+) -> Iterator[Row]:
+    by_name: dict[str, list[Task]] = {}
+    for task in edition.tasks.values():
+        for name in task.names:
+            by_name.setdefault(name, []).append(task)
+    said = edition.said_by_task(aliases)
+    for name, entry in entries.items():
+        judged = _task_of(entry, by_name[name], benchmark)
+        if isinstance(judged, Rejected):
+            yield judged
+        elif edition.campaign.interface.n_clips > 1:
+            yield entry
+        else:
+            yield _settled(entry, judged, edition, said.get(judged.id, {}))
+
+
+def _task_of(entry: Entry, tasks: Sequence[Task], benchmark: Benchmark) -> Task | Rejected:
+    """The task that showed this very file: one that was changed since is another clip."""
+    if is_url(entry.location):
+        return tasks[-1]
+    try:
+        found = clip_id(Path(benchmark.find(entry)))
+    except (OSError, MediaError):
+        return Rejected(entry.name, "its file cannot be read. Put it back")
+    for task in tasks:
+        if any(copy.clip == found for copy in task.copies):
+            return task
+    return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
+
+
+def _settled(entry: Entry, task: Task, edition: Edition, said: Mapping[str, AnyValue]) -> Row:
+    found = edition.consensus.tasks.get(task.id)
+    if found is None:
+        return Rejected(entry.name, "not judged yet")
+    if not isinstance(found, Settled):
+        return Rejected(entry.name, f"not settled: {found.why.value}")
+    return settled_entry(entry, found.value, said, duration_us=task.copies[0].duration_us)
+
+
+def _people(
+    edition: Edition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
+) -> tuple[HumanRow, ...]:
+    poll = Poll(
+        interface=edition.campaign.interface,
+        rule=edition.consensus.rule,
+        opinions=edition.opinions,
+        consensus=edition.consensus,
+        entries=entries,
+        seed=seed,
+        swapped=edition.swapped,
+    )
+    return tuple(
+        replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
+        for row in human_rows(poll)
+    )
