@@ -1,0 +1,1 @@
+"""The screens that annotators see, and what comes back from them."""
