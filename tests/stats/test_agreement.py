@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.agreement import Scale, cohen_kappa, krippendorff_alpha
+from unreel.stats.agreement import Scale, cohen_kappa, fleiss_kappa, krippendorff_alpha
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -195,3 +195,57 @@ def test_kappa_refuses_rows_that_one_rater_skipped() -> None:
         cohen_kappa([1, 0], [1], seed=1)
     with pytest.raises(InvalidValueError, match="a label is NaN"):
         cohen_kappa([1, 0], [1, NAN], seed=1)
+
+
+# Fleiss 1971 as worked in textbooks: 10 units, 14 raters, 5 labels; kappa is 0.210.
+FLEISS = [
+    [0, 0, 0, 0, 14],
+    [0, 2, 6, 4, 2],
+    [0, 0, 3, 5, 6],
+    [0, 3, 9, 2, 0],
+    [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0],
+    [3, 2, 6, 3, 0],
+    [2, 5, 3, 2, 2],
+    [6, 5, 2, 1, 0],
+    [0, 2, 2, 3, 7],
+]
+
+
+def test_fleiss_kappa_gives_the_printed_value(estimated: Estimated) -> None:
+    units = [np.repeat(np.arange(1.0, 6), counts) for counts in FLEISS]
+    estimate = estimated(fleiss_kappa(np.array(units).T, seed=1))
+    assert round(estimate.value, 3) == 0.210
+    assert estimate.n == 10
+
+
+def test_the_interval_of_fleiss_kappa_is_the_one_found_by_drawing_units(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    ratings = _rate(rng, 100)
+    estimate = estimated(fleiss_kappa(ratings, seed=1))
+    paired = ratings[:, (~np.isnan(ratings)).sum(axis=0) > 1]
+    n = paired.shape[1]
+    drawn = [
+        estimated(fleiss_kappa(paired[:, rng.integers(n, size=n)], seed=1)).value
+        for _ in range(300)
+    ]
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    assert (estimate.low, estimate.high) == pytest.approx((low, high), abs=0.2 * (high - low))
+
+
+def test_fleiss_kappa_is_near_alpha_for_many_units(
+    estimated: Estimated, rng: np.random.Generator
+) -> None:
+    ratings = rng.integers(1, 4, (3, 2_000)).astype(float)
+    ratings[1] = ratings[0]
+    kappa = estimated(fleiss_kappa(ratings, seed=1))
+    alpha = estimated(krippendorff_alpha(ratings, scale="nominal", seed=1))
+    assert kappa.value == pytest.approx(alpha.value, abs=1e-3)
+
+
+def test_fleiss_kappa_of_no_pairs_or_one_label_is_unmeasured() -> None:
+    assert isinstance(fleiss_kappa([[1, NAN], [NAN, 2]], seed=1), Unmeasured)
+    assert isinstance(fleiss_kappa([[1, 1], [1, 1]], seed=1), Unmeasured)
+    with pytest.raises(InvalidValueError):
+        fleiss_kappa([1, 2], seed=1)

@@ -27,20 +27,10 @@ def krippendorff_alpha(
     The interval draws units; n counts the units that two raters or more rated, as the others say
     nothing about agreement.
     """
-    table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
-        msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
-        raise InvalidValueError(msg)
-    pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]  # noqa: PLR2004  a pair
-    values = np.unique(pairable[~np.isnan(pairable)])
-    if len(values) == 0:
-        return Unmeasured("no unit was rated by two raters")
-    if len(values) == 1:
-        return Unmeasured(f"all ratings are {values[0]:g}: agreement and chance look the same")
-    # A unit is the set of its ratings, whoever gave them: NaN sorts, and searches, after all values.
-    codes = np.searchsorted(values, np.sort(pairable, axis=0))
-    sample = Sample.of(tuple(codes.astype(np.float64)))
-    units = np.stack(sample.columns, axis=1).astype(np.int64)
+    found = _units_of(ratings)
+    if isinstance(found, Unmeasured):
+        return found
+    sample, units, values = found
     limits = Limits(-1.0, 1.0, sample.n_free)
     statistic = _alpha(units, values, scale=scale)
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
@@ -71,6 +61,58 @@ def cohen_kappa(
     limits = Limits(-1.0, 1.0, sample.n_free)
     statistic = _kappa(sample, len(labels))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+
+
+def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> Measured:
+    """Fleiss' kappa of `ratings[rater, unit]`, labels in numbers and NaN where a rater did not rate.
+
+    Fleiss has every unit rated equally often; where units differ, each counts by its ratings' pairs'
+    mean agreement, and labels are as common as in all ratings. The interval draws units; n counts the
+    units that two raters or more rated.
+    """
+    found = _units_of(ratings)
+    if isinstance(found, Unmeasured):
+        return found
+    sample, units, values = found
+    limits = Limits(-1.0, 1.0, sample.n_free)
+    statistic = _fleiss(_count_values(units, len(values)))
+    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+
+
+def _units_of(ratings: npt.ArrayLike) -> tuple[Sample, IntArray, Array] | Unmeasured:
+    """The units that two raters or more rated, each rating as its place among the values."""
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
+        msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
+        raise InvalidValueError(msg)
+    pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]  # noqa: PLR2004  a pair
+    values = np.unique(pairable[~np.isnan(pairable)])
+    if len(values) == 0:
+        return Unmeasured("no unit was rated by two raters")
+    if len(values) == 1:
+        return Unmeasured(f"all ratings are {values[0]:g}: agreement and chance look the same")
+    # A unit is the set of its ratings, whoever gave them: NaN sorts, and searches, after all values.
+    codes = np.searchsorted(values, np.sort(pairable, axis=0))
+    sample = Sample.of(tuple(codes.astype(np.float64)))
+    units = np.stack(sample.columns, axis=1).astype(np.int64)
+    return sample, units, values
+
+
+def _fleiss(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+    m = np.asarray(held.sum(axis=1), dtype=np.float64)
+    same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
+    agree = (same - m) / (m * (m - 1))
+
+    def kappa(weights: Array) -> Array:
+        used = np.asarray(weights @ held, dtype=np.float64)
+        shares = used / used.sum(axis=1, keepdims=True)
+        room = 1 - np.einsum("rv,rv->r", shares, shares)
+        room[room <= _ROUNDING] = np.nan
+        observed = weighted_sum(weights, agree) / weights.sum(axis=1)
+        beyond: Array = 1 - (1 - observed) / room
+        return beyond
+
+    return kappa
 
 
 def _alpha(units: IntArray, values: Array, *, scale: Scale) -> Statistic:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from opinions import rated, rated_values, said, task, traced_values
 from unreel.annotate.campaign import Interface
 from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.matching import order
 from unreel.annotate.consensus.outcome import Open, Settled, Unsettled, Way
 from unreel.annotate.consensus.rule import Method, Rule
 from unreel.annotate.judgements import Passed, Preferred, Rated, Screened, Traced, Voted
@@ -56,7 +57,7 @@ def test_the_consensus_of_copies_is_the_copy(interface: Interface, data: st.Data
     assert not found.dissent
     if isinstance(value, Traced):
         assert isinstance(found.value, Traced)
-        assert sorted(found.value.traces, key=repr) == sorted(value.traces, key=repr)
+        assert sorted(found.value.traces, key=order) == sorted(value.traces, key=order)
         assert found.value.label == value.label
     else:
         assert found.value == value
