@@ -1,0 +1,177 @@
+"""How far people agree, with intervals that draw clips.
+
+Beyond chance: Krippendorff's alpha and Fleiss' kappa over all people. Plainly: what each two people who
+saw the same task make of it, which can be told for one person, one pair or one category too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+
+from unreel.annotate.campaign import Copy, Interface
+from unreel.annotate.consensus.matching import Mark, cluster_marks
+from unreel.annotate.judgements import Traced
+from unreel.annotate.opinion import DISCARD, Opinion, answer_of, by_task
+from unreel.annotate.tubes import shared_box_iou, temporal_iou, tube_iou
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.trace import Category
+from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
+from unreel.stats.bootstrap import bootstrap_mean
+
+SAME_FAULT = 0.2
+"""Tube IoU from which two marks mean the same fault, as in a consensus."""
+
+
+class Figure(StrEnum):
+    """What two people who saw the same task have in common, each from 0 to 1."""
+
+    SAME_ANSWER = "same-answer"
+    SAME_FAULTS = "same-faults"
+    """Of the faults that either marked in a clip, the share that both marked (Dice); 1 minus it were missed."""
+    TUBE_IOU = "tube-iou"
+    BOX_IOU = "box-iou"
+    TEMPORAL_IOU = "temporal-iou"
+    SAME_KINDS = "same-kinds"
+    """Categories that both named of a fault, over those that either named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One figure of one pair of people on one task; on one fault of it where the figure is about faults."""
+
+    figure: Figure
+    scene: str
+    """What is drawn together: the task's group, or the task."""
+    pair: tuple[str, str]
+    value: float
+    kinds: frozenset[Category] = frozenset()
+    """What either said that the fault is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far the people of one campaign agree."""
+
+    overall: Mapping[str, Measured]
+    by_annotator: Mapping[str, Mapping[Figure, Measured]] = field(default_factory=dict)
+    by_category: Mapping[Category, Mapping[Figure, Measured]] = field(default_factory=dict)
+
+
+def measure_agreement(opinions: Sequence[Opinion], *, interface: Interface, seed: int) -> Agreement:
+    """Agreement over all people, and of each person and each category with the others."""
+    compared = list(compare(opinions))
+    people = sorted({opinion.annotator for opinion in opinions})
+    named = sorted({kind for each in compared for kind in each.kinds})
+    return Agreement(
+        overall={
+            **_beyond_chance(opinions, interface, seed=seed),
+            **{figure.value: found for figure, found in summarise(compared, seed=seed).items()},
+        },
+        by_annotator={
+            who: summarise([each for each in compared if who in each.pair], seed=seed)
+            for who in people
+        },
+        by_category={
+            kind: summarise([each for each in compared if kind in each.kinds], seed=seed)
+            for kind in named
+        },
+    )
+
+
+def agreement_of_pairs(
+    opinions: Sequence[Opinion], *, seed: int
+) -> Mapping[tuple[str, str], Mapping[Figure, Measured]]:
+    """What each two people who shared a task have in common."""
+    pairs: dict[tuple[str, str], list[Comparison]] = {}
+    for each in compare(opinions):
+        pairs.setdefault(each.pair, []).append(each)
+    return {pair: summarise(pairs[pair], seed=seed) for pair in sorted(pairs)}
+
+
+def summarise(compared: Sequence[Comparison], *, seed: int) -> dict[Figure, Measured]:
+    """The mean of each figure that was compared."""
+    found = {}
+    for figure in Figure:
+        rows = [each for each in compared if each.figure is figure]
+        if rows:
+            values = np.array([each.value for each in rows])
+            scenes = [each.scene for each in rows]
+            found[figure] = bootstrap_mean(values, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return found
+
+
+def compare(opinions: Sequence[Opinion], *, same_fault: float = SAME_FAULT) -> Iterator[Comparison]:
+    """Each figure of each two people on each task that both judged."""
+    for id_, judged in by_task(opinions).items():
+        scene = judged[0].task.group or id_
+        for one, other in combinations(judged, 2):
+            pair = (one.annotator, other.annotator)
+            same = float(answer_of(one.value) == answer_of(other.value))
+            yield Comparison(figure=Figure.SAME_ANSWER, scene=scene, pair=pair, value=same)
+            if isinstance(one.value, Traced) and isinstance(other.value, Traced):
+                marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
+                clusters = cluster_marks(marked, one.task.copies[0], same_fault=same_fault)
+                yield from _compare_faults(clusters, one.task.copies[0], scene, pair)
+
+
+def unanimity(opinions: Sequence[Opinion], *, seed: int) -> Measured:
+    """Share of the tasks that two or more judged in which all gave the same answer."""
+    judged = [those for those in by_task(opinions).values() if len(those) > 1]
+    if not judged:
+        return Unmeasured("no task was judged by two people")
+    alike = [float(len({answer_of(each.value) for each in those}) == 1) for those in judged]
+    scenes = [those[0].task.group or those[0].task.id for those in judged]
+    return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+
+
+def _compare_faults(
+    clusters: Sequence[tuple[Mark, ...]], copy: Copy, scene: str, pair: tuple[str, str]
+) -> Iterator[Comparison]:
+    if not clusters:
+        return
+    n_marks = sum(map(len, clusters))
+    shared = [(found[0].trace, found[1].trace) for found in clusters if len(found) > 1]
+    value = 2 * len(shared) / n_marks
+    yield Comparison(figure=Figure.SAME_FAULTS, scene=scene, pair=pair, value=value)
+    for one, other in shared:
+        kinds = one.categories | other.categories
+        values = {
+            Figure.TUBE_IOU: tube_iou(one, other, copy),
+            Figure.BOX_IOU: shared_box_iou(one, other, copy),
+            Figure.TEMPORAL_IOU: temporal_iou(one.span, other.span),
+            Figure.SAME_KINDS: len(one.categories & other.categories) / len(kinds)
+            if kinds
+            else None,
+        }
+        for figure, found in values.items():
+            if found is not None:
+                yield Comparison(figure=figure, scene=scene, pair=pair, value=found, kinds=kinds)
+
+
+def _beyond_chance(
+    opinions: Sequence[Opinion], interface: Interface, *, seed: int
+) -> dict[str, Measured]:
+    answers = _table(opinions)
+    found = {
+        "unanimity": unanimity(opinions, seed=seed),
+        "alpha-nominal": krippendorff_alpha(answers, scale="nominal", seed=seed),
+        "fleiss-kappa": fleiss_kappa(answers, seed=seed),
+    }
+    if interface is Interface.REALISM:
+        scored = _table([each for each in opinions if answer_of(each.value) != DISCARD])
+        found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
+    return found
+
+
+def _table(opinions: Sequence[Opinion]) -> np.ndarray:
+    """`[place, task]`: the answers in numbers. Who gave them does not matter, so lines are places."""
+    words = sorted({answer_of(each.value) for each in opinions})
+    number = {word: float(place) for place, word in enumerate(words)}
+    judged = by_task(opinions).values()
+    table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
+    for column, those in enumerate(judged):
+        table[: len(those), column] = [number[answer_of(each.value)] for each in those]
+    return table
