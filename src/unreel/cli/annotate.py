@@ -6,8 +6,14 @@ from typing import Final
 import click
 
 from unreel.cli.late import LateGroup, Word
+from unreel.core.registry import Lazy
 
-_WORDS: Final[Mapping[str, Word]] = {}
+_WORDS: Final[Mapping[str, Word]] = {
+    "convert": Word(
+        Lazy("unreel.cli.annotate_convert:convert"),
+        "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
+    ),
+}
 
 
 @click.command(cls=LateGroup, words=_WORDS)

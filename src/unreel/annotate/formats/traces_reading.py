@@ -1,0 +1,100 @@
+"""`metadata.jsonl` of a benchmark read as marked videos, so that other tools can show its traces."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import FailFast, TypeAdapter, ValidationError
+
+from unreel.annotate.campaign import Copy
+from unreel.annotate.formats.document import (
+    MOST_FRAMES,
+    ForeignTrack,
+    ForeignVideo,
+    Found,
+    Given,
+    Mark,
+    Said,
+    Stretch,
+    track_of,
+)
+from unreel.annotate.formats.items import json_items
+from unreel.annotate.formats.shapes import MOST_PIXELS, mapping, rate_of, text, whole
+from unreel.annotate.formats.traces import EXPLANATION
+from unreel.benchmarks.entry import Rejected
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest_id
+from unreel.core.trace import Category, Trace
+
+CATEGORY: Final = "category"
+LABEL: Final = "label"
+_TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
+
+
+def read_traces(path: Path, given: Given) -> Iterator[Found]:
+    """The rows of a `metadata.jsonl` as videos with tracks."""
+    for item in json_items(path):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        where, row = item
+        try:
+            yield _video(where, mapping(row, "the row"), given)
+        except (InvalidValueError, ValidationError) as error:
+            words = str(error)
+            if isinstance(error, ValidationError):
+                first = error.errors(include_url=False, include_input=False)[0]["msg"]
+                words = f"{first}. Write a row as a benchmark has it"
+            yield Rejected(where, words)
+
+
+def _video(where: str, row: Mapping[str, Any], given: Given) -> ForeignVideo:
+    traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
+    name = text(row.get("name")) or text(row.get("file_name")) or where
+    n_frames = _told(row, "n_frames") or given.n_frames
+    width, height = _told(row, "width"), _told(row, "height")
+    said = [Said(LABEL, (text(row.get("label")),))] if text(row.get("label")) else []
+    video = ForeignVideo(
+        name=name,
+        origin=text(row.get("source")),
+        rate=rate_of(row.get("frame_rate")) or given.rate,
+        n_frames=n_frames,
+        width=width if width and height else given.width,
+        height=height if width and height else given.height,
+        said=tuple(said),
+    )
+    tracks = tuple(_track(str(place), trace, video) for place, trace in enumerate(traces))
+    return replace(video, tracks=tracks)
+
+
+def _told(row: Mapping[str, Any], key: str) -> int | None:
+    most = MOST_FRAMES if key == "n_frames" else MOST_PIXELS
+    return None if row.get(key) is None else whole(row[key], key, most=most) or None
+
+
+def _track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
+    clock = _clock(trace, video)
+    stretch = Stretch(clock.frame_at(trace.span.start_us), clock.frame_at(trace.span.end_us - 1))
+    # Boxes of finer steps than frames fall on one frame: the last one stands.
+    marks = {
+        frame: Mark(frame, at.box) for at in trace.track for frame in [clock.frame_at(at.at_us)]
+    }
+    named = sorted(trace.categories)
+    label = named[0].value if len(named) == 1 else Category.OTHER.value
+    said = [Said(CATEGORY, tuple(each.value for each in named))] if len(named) > 1 else []
+    if trace.explanation:
+        said.append(Said(EXPLANATION, (trace.explanation,), written=True))
+    return track_of(id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames)
+
+
+def _clock(trace: Trace, video: ForeignVideo) -> Copy:
+    rate = video.require_rate()
+    return Copy(
+        clip=digest_id("foreign", video.name),
+        location=video.name,
+        rate=rate,
+        n_frames=video.n_frames or min(int(trace.span.end_us * rate / 1_000_000) + 2, MOST_FRAMES),
+        width=video.width or 1,
+        height=video.height or 1,
+    )

@@ -1,0 +1,51 @@
+"""What `unreel annotate convert` loads when it runs."""
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from unreel.annotate.formats.converting import Format, convert
+from unreel.annotate.formats.document import Given
+from unreel.annotate.formats.shapes import MOST_PIXELS, rate_of
+from unreel.cli.output import echo, print_json, say
+from unreel.core.errors import InvalidSettingError
+from unreel.core.writing import Folder
+
+
+def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the folder, tell what came of it, and end the program."""
+    width, height = _size(given["size"])
+    rate = rate_of(given["rate"]) if given["rate"] else None
+    if given["rate"] and rate is None:
+        _refuse("--rate", given["rate"], "Write 25 or 30000/1001")
+    done = convert(
+        given["file"],
+        read_as=Format(given["read_as"]) if given["read_as"] else None,
+        written_as=Format(given["written_as"]),
+        folder=Folder(given["out"], published=True),
+        given=Given(rate=rate, n_frames=given["frames"], width=width, height=height),
+    )
+    if as_json:
+        print_json(done)
+    else:
+        say(f"{done.n_videos} videos with {done.n_tracks} tracks, read as {done.read_as}")
+        say(*(f"  not written: {row}" for row in done.rejected))
+        if done.n_rejected > len(done.rejected):
+            say(f"  and {done.n_rejected - len(done.rejected)} more")
+        echo(done.folder)
+    sys.exit(1 if done.n_rejected else 0)
+
+
+def _size(written: str | None) -> tuple[int | None, int | None]:
+    if not written:
+        return None, None
+    found = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
+    sides = [int(side) for side in found.groups()] if found else []
+    if not sides or max(sides) > MOST_PIXELS:
+        _refuse("--size", written, "Write 1280x720")
+    return sides[0], sides[1]
+
+
+def _refuse(option: str, written: str, remedy: str) -> NoReturn:
+    raise InvalidSettingError(option, f"cannot use {written!a}", remedy)
