@@ -1,0 +1,186 @@
+"""Copies of clips that a browser shows frame by frame: constant rate, first frame at 0, faststart.
+
+Label Studio counts frames by a rate that it is told and reads nothing from the file, so a clip of
+variable rate, or one that begins late, would show another frame than the one that is marked. Every clip
+is re-encoded once, by the confined reader, and named by what it is: another clip is another name.
+"""
+
+import json
+import os
+import queue
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotate.campaign import Copy
+from unreel.core.clip import ClipId
+from unreel.core.errors import MediaError
+from unreel.core.facts import VideoFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import clip_id, digest
+from unreel.core.writing import Folder
+from unreel.engine.access import Access, find_change, local_copy
+from unreel.engine.place import Place
+from unreel.media.access import media_reader
+from unreel.media.faststart import index_first
+from unreel.media.normalise import NormalForm
+
+if TYPE_CHECKING:
+    from unreel.media.reader import MediaReader
+
+LONGEST_SIDE: Final = 1920
+"""Larger pictures are made smaller: a browser has to decode two of them at once."""
+SIGNED_FOR: Final = timedelta(days=7)
+"""The longest time that S3 lets a signed link last."""
+_LEAST_SIDE: Final = 16
+_FASTEST: Final = Fraction(240)
+_FINEST: Final = 1001
+"""Denominators of rates: 30000/1001 stays exact, and a player's clock can tell the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A clip to be copied: its name in the benchmark, and where it lies."""
+
+    name: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What became of a clip: a copy, or why there is none."""
+
+    name: str
+    result: Copy | Failure
+
+
+def make_copies(
+    wanted: Iterable[Wanted],
+    *,
+    place: Place,
+    access: Access,
+    heard: Callable[[Copied], None],
+    workers: int | None = None,
+) -> Iterator[Copied]:
+    """Copy every clip that `place` lacks, several at once, in the order given.
+
+    A clip that cannot be read is a failure and stops no other.
+    """
+    n_workers = workers or min(8, os.cpu_count() or 1)
+    with ExitStack() as held:
+        readers: queue.SimpleQueue[MediaReader] = queue.SimpleQueue()
+        for _ in range(n_workers):
+            reader = media_reader(access.settings, trusted=access.trusted)
+            readers.put(held.enter_context(reader))
+
+        def work(one: Wanted) -> Copied:
+            own = readers.get()
+            try:
+                return Copied(one.name, _copy(one.location, own, place=place, access=access))
+            finally:
+                readers.put(own)
+
+        with ThreadPoolExecutor(n_workers) as pool:
+            for copied in pool.map(work, wanted):
+                heard(copied)
+                yield copied
+
+
+def browser_form(video: VideoFacts) -> NormalForm:
+    """The form of a clip's copy: its own size and rate, as near as a browser's player can have them."""
+    longest = max(video.width, video.height)
+    scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
+    width, height = (_even(side * scale) for side in (video.width, video.height))
+    rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
+    return NormalForm(width=width, height=height, rate=rate or Fraction(1, _FINEST))
+
+
+def copy_urls(place: Place, locations: Iterable[str], *, served: str = "clips") -> list[str]:
+    """Where a browser finds copies: at Label Studio itself, or by links that the store signed."""
+    if place.is_local:
+        return [f"/data/local-files/?d={served}/{location}" for location in locations]
+    import obstore
+
+    store = place.objects()
+    return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
+
+
+def _even(side: Fraction) -> int:
+    return max(_LEAST_SIDE, round(side / 2) * 2)
+
+
+def _copy(location: str, reader: "MediaReader", *, place: Place, access: Access) -> Copy | Failure:
+    try:
+        with local_copy(location, access) as file:
+            return _copy_file(file, reader, place)
+    except MediaError as error:
+        return error.failure
+
+
+def _copy_file(file: Path, reader: "MediaReader", place: Place) -> Copy | Failure:
+    facts = reader.probe(file)
+    if isinstance(facts, Failure):
+        return facts
+    clip, form = clip_id(file), browser_form(facts.video)
+    words = (str(form.width), str(form.height), str(form.rate), str(form.crf))
+    name = f"{clip}-{digest('copy', *words)[:8]}.mp4"
+    if (known := _known(place, clip, name)) is not None:
+        return known
+    made = reader.normalise(file, form)
+    if isinstance(made, Failure):
+        return made
+    if (changed := find_change(clip, file)) is not None:
+        return changed
+    return _keep(index_first(made), reader, place, clip=clip, name=name)
+
+
+def _keep(
+    made: bytes, reader: "MediaReader", place: Place, *, clip: ClipId, name: str
+) -> Copy | Failure:
+    with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
+        file = Folder(Path(room)).write("copy.mp4", made)
+        facts = reader.probe(file)
+    if isinstance(facts, Failure):
+        return facts
+    video = facts.video
+    copy = Copy(
+        clip=clip,
+        location=name,
+        rate=video.average_rate,
+        n_frames=video.n_frames,
+        width=video.width,
+        height=video.height,
+    )
+    place.put(name, made)
+    # Behind the copy: where this lies, the copy is whole.
+    told = {"rate": str(copy.rate), "n_frames": copy.n_frames}
+    place.put(_beside(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode())
+    return copy
+
+
+def _known(place: Place, clip: ClipId, name: str) -> Copy | None:
+    if place.size(_beside(name)) is None or place.size(name) is None:
+        return None
+    try:
+        told = json.loads(place.read(_beside(name), most=4096))
+        width, height = told["size"]
+        return Copy(
+            clip=clip,
+            location=name,
+            rate=Fraction(told["rate"]),
+            n_frames=int(told["n_frames"]),
+            width=int(width),
+            height=int(height),
+        )
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _beside(name: str) -> str:
+    return f"{name}.json"

@@ -1,0 +1,46 @@
+"""Each annotator's own link: to a login and then to the next task of one room, and to nothing else."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from unreel.annotate.ledger.ledger import Ledger
+from unreel.annotate.studio.rooms import remembered_rooms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What one annotator is sent for one batch."""
+
+    annotator: str
+    login: str
+    batch: int
+    url: str
+    """Asks for the login first; no password and no token is in it."""
+
+
+def room_url(address: str, project: int) -> str:
+    """Where the tasks of a project come one after the other, without the list of all of them."""
+    return f"{address}/projects/{project}/data?labeling=1"
+
+
+def task_url(address: str, project: int, task: int) -> str:
+    """Where the campaign's leader sees one task of a room, by the server's number of it."""
+    return f"{address}/projects/{project}/data?task={task}"
+
+
+def campaign_links(ledger: Ledger, campaign: str, *, address: str) -> list[Link]:
+    """Links of all annotators, by name and batch."""
+    ledger.campaign(campaign)
+    logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
+    found = []
+    for room in remembered_rooms(ledger, campaign).values():
+        place = room_url(address, room.project).removeprefix(address)
+        found.append(
+            Link(
+                annotator=room.annotator,
+                login=logins.get(room.annotator, ""),
+                batch=room.batch,
+                url=f"{address}/user/login/?next={quote(place, safe='/')}",
+            )
+        )
+    return sorted(found, key=lambda link: (link.annotator, link.batch))

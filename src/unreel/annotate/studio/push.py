@@ -1,0 +1,127 @@
+"""Puts assigned tasks into the rooms of their annotators, each once, however often it is run or killed.
+
+The ledger says what belongs into a room and Label Studio what is there; the difference is sent, in the
+annotator's own order. One import is one transaction of the server, so that a kill loses a whole chunk or
+nothing of it.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.annotate.campaign import Arm, Assignment, Campaign, Task
+from unreel.annotate.interfaces.data import TASK_KEY, task_data
+from unreel.annotate.interfaces.prefilling import prefill
+from unreel.annotate.interfaces.screens import Screen
+from unreel.annotate.ledger.ledger import Ledger
+from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.reading import read_tasks
+from unreel.annotate.studio.rooms import PREFILLED, Room, open_room
+
+CHUNK: Final = 500
+"""Tasks of one import."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What is pushed where."""
+
+    client: StudioClient
+    ledger: Ledger
+    campaign: Campaign
+    screen: Screen
+    accounts: Mapping[str, int]
+    """Number of each annotator's account, by name."""
+    find_urls: Callable[[Task], Sequence[str]]
+    """Where a browser finds the copies of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """What a push came to."""
+
+    rooms: int
+    sent: int
+    there: int
+    """Tasks that were in their rooms already."""
+
+
+def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pushed:
+    """Bring every assigned task before its annotator; `heard` is told how many are there by now.
+
+    Raises:
+        MachineError: The server is away or refuses; run it again, what was sent is kept.
+    """
+    name = delivery.campaign.name
+    tasks = {task.id: task for task in delivery.ledger.tasks(name)}
+    rooms = sent = there = 0
+    for place, group in itertools.groupby(delivery.ledger.assignments(name), key=_place):
+        annotator, batch = place
+        room = open_room(
+            delivery.client,
+            delivery.ledger,
+            delivery.campaign,
+            screen=delivery.screen,
+            place=(annotator, batch, delivery.accounts[annotator]),
+        )
+        found = set() if room.is_new else _tidy(delivery.client, room)
+        wanted = list(group)
+        missing = [assignment for assignment in wanted if assignment.task not in found]
+        rooms, there = rooms + 1, there + len(wanted) - len(missing)
+        heard(sent + there)
+        for chunk in _chunks(missing):
+            _send(delivery, room, chunk, tasks)
+            sent += len(chunk)
+            heard(sent + there)
+        if missing and not room.is_new:
+            _tidy(delivery.client, room)
+    return Pushed(rooms=rooms, sent=sent, there=there)
+
+
+def _place(assignment: Assignment) -> tuple[str, int]:
+    return assignment.annotator, assignment.batch
+
+
+def _chunks(missing: list[Assignment]) -> Iterator[list[Assignment]]:
+    return (missing[start : start + CHUNK] for start in range(0, len(missing), CHUNK))
+
+
+def _send(
+    delivery: Delivery, room: Room, chunk: list[Assignment], tasks: Mapping[str, Task]
+) -> None:
+    sent = [_entry(delivery, assignment, tasks[assignment.task]) for assignment in chunk]
+    delivery.client.post(f"/api/projects/{room.project}/import", sent)
+    if any("predictions" in entry for entry in sent):
+        # Label Studio shows marks of the version that a project names, and of no other.
+        delivery.client.patch(f"/api/projects/{room.project}/", {"model_version": PREFILLED})
+
+
+def _entry(delivery: Delivery, assignment: Assignment, task: Task) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "data": task_data(delivery.screen, task, assignment, delivery.find_urls(task))
+    }
+    if assignment.arm is Arm.PREFILLED:
+        marks = prefill(task, swapped=assignment.swapped)
+        if marks:
+            entry["predictions"] = [{"model_version": PREFILLED, "result": marks}]
+    return entry
+
+
+def _tidy(client: StudioClient, room: Room) -> set[str]:
+    """Tasks of the room; what a killed push and its successor both sent is taken away once.
+
+    The first of the two stays, unless only the second one was answered.
+    """
+    found: dict[str, tuple[int, bool]] = {}
+    for task in read_tasks(client, room.project, fields=("data", "total_annotations")):
+        ours, number = str(task["data"].get(TASK_KEY)), int(task["id"])
+        answered = bool(task.get("total_annotations"))
+        if ours not in found:
+            found[ours] = (number, answered)
+        elif not answered:
+            client.delete(f"/api/tasks/{number}/")
+        elif not found[ours][1]:
+            client.delete(f"/api/tasks/{found[ours][0]}/")
+            found[ours] = (number, answered)
+    return set(found)

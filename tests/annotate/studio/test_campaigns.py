@@ -1,0 +1,254 @@
+"""What is pushed is before its annotator once, and what they say is in the ledger once."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from studio import Studio
+from studio_campaigns import (
+    PEOPLE,
+    answer_all,
+    invite_people,
+    make_task,
+    opinion,
+    post,
+    prepare,
+    sign_in,
+)
+from unreel.annotate.campaign import Arm, Assignment, Interface
+from unreel.annotate.interfaces.answers import write_result
+from unreel.annotate.judgements import Quarantined, QuarantineReason, Screened, Voted
+from unreel.annotate.ledger.ledger import Ledger
+from unreel.annotate.ledger.opening import open_ledger
+from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.links import campaign_links
+from unreel.annotate.studio.pull import STRANGER, pull_campaign
+from unreel.annotate.studio.push import push_assignments
+from unreel.annotate.studio.reading import read_tasks
+from unreel.annotate.studio.rooms import find_marked, remembered_rooms, room_mark
+from unreel.core.judgement import Label
+
+SpeakAs = Callable[[str], StudioClient]
+pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(str(tmp_path / "ledger.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(studio: Studio) -> Iterator[StudioClient]:
+    with StudioClient(studio.connection) as opened:
+        yield opened
+
+
+@pytest.fixture
+def speak_as(studio: Studio) -> Iterator[SpeakAs]:
+    with ExitStack() as held:
+        yield lambda name: held.enter_context(sign_in(studio, f"{name}@example.org"))
+
+
+def hear(_told: object) -> None:
+    pass
+
+
+def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, Interface.TRACE, 6, name="once")
+    accounts = invite_people(studio, client)
+    delivery = prepared.delivery(client, ledger, accounts)
+    assert push_assignments(delivery, heard=hear).sent == 18
+    again = push_assignments(delivery, heard=hear)
+    assert (again.sent, again.there) == (0, 18)
+    said = answer_all(studio, ledger, prepared)
+    assert pull_campaign(client, ledger, "once", heard=hear).new == 18
+    assert pull_campaign(client, ledger, "once", heard=hear).new == 0
+    kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records("once")}
+    assert kept == said
+    assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
+
+
+def test_everybody_has_their_own_order(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, Interface.REALITY, 8, name="orders")
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    for room in remembered_rooms(ledger, "orders").values():
+        shown = [
+            t["data"]["unreel_task"] for t in read_tasks(client, room.project, fields=("data",))
+        ]
+        given = ledger.assignments("orders", annotator=room.annotator)
+        assert shown == [each.task for each in given]
+
+
+def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
+    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+) -> None:
+    people = PEOPLE[:1]
+    prepared = prepare(ledger, Interface.REALITY, 5, name="forgotten", people=people)
+    accounts = invite_people(studio, client)
+    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    first = remembered_rooms(ledger, "forgotten")["ada/1"]
+    number = next(read_tasks(client, first.project, fields=()))["id"]
+    client.delete(f"/api/tasks/{number}/")
+    with open_ledger(str(tmp_path / "other.db")) as fresh:
+        prepare(fresh, Interface.REALITY, 5, name="forgotten", people=people)
+        pushed = push_assignments(prepared.delivery(client, fresh, accounts), heard=hear)
+        assert (pushed.sent, pushed.there) == (1, 4)
+        assert remembered_rooms(fresh, "forgotten")["ada/1"].project == first.project
+    mark = room_mark("forgotten", "ada", 1)
+    assert find_marked(client)[mark] == first.project
+
+
+def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    people = PEOPLE[:1]
+    prepared = prepare(ledger, Interface.REALITY, 3, name="twice", people=people)
+    delivery = prepared.delivery(client, ledger, invite_people(studio, client))
+    push_assignments(delivery, heard=hear)
+    project = remembered_rooms(ledger, "twice")["ada/1"].project
+    doubled = [dict(t["data"]) for t in read_tasks(client, project, fields=("data",))]
+    client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
+    assert len(list(read_tasks(client, project, fields=()))) == 6
+    assert push_assignments(delivery, heard=hear).there == 3
+    assert len(list(read_tasks(client, project, fields=()))) == 3
+
+
+def test_marks_are_shown_in_the_arm_prefilled_alone(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, Interface.TRACE, 0, name="arms", people=PEOPLE[:2])
+    marks = next(v for s in "abcdefgh" if (v := opinion(Interface.TRACE, s)).traces)  # type: ignore[union-attr]
+    task = replace(make_task(Interface.TRACE, "arms-0"), prefill=marks)
+    ledger.add_tasks("arms", [task])
+    for person, arm in (("ada", Arm.PREFILLED), ("ben", Arm.BLIND)):
+        given = Assignment(annotator=person, task=task.id, batch=1, position=0, arm=arm)
+        ledger.assign("arms", [given])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    shown = {}
+    for room in remembered_rooms(ledger, "arms").values():
+        (found,) = client.get("/api/tasks/", project=room.project, fields="all")["tasks"]
+        shown[room.annotator] = [mark["result"] for mark in found["predictions"]]
+    assert shown["ben"] == []
+    (results,) = shown["ada"]
+    assert {each["from_name"] for each in results} >= {"box", "category"}
+
+
+def test_an_edited_answer_is_a_second_record_of_the_same_origin(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.REALITY, 1, name="edited", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "edited")["ada/1"].project
+    (shown,) = read_tasks(ada, project, fields=())
+    first, second = (
+        write_result(Voted(label=label), prepared.tasks[0], swapped=False)
+        for label in (Label.REAL, Label.GENERATED)
+    )
+    number = post(ada, int(shown["id"]), first)
+    pull_campaign(client, ledger, "edited", heard=hear)
+    ada.patch(f"/api/annotations/{number}/", {"result": second})
+    assert pull_campaign(client, ledger, "edited", heard=hear).new == 1
+    kept = [record for _, record in ledger.records("edited")]
+    assert [record.outcome for record in kept] == [
+        Voted(label=Label.REAL),
+        Voted(label=Label.GENERATED),
+    ]
+    assert len({record.origin for record in kept}) == 1
+    assert kept[0].submitted_us < kept[1].submitted_us
+
+
+def test_what_others_write_into_a_room_counts_for_nobody(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.SCREENING, 1, name="strangers", people=PEOPLE[:2])
+    accounts = invite_people(studio, client)
+    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    room = remembered_rooms(ledger, "strangers")["ada/1"]
+    (shown,) = read_tasks(client, room.project, fields=())
+    ben = speak_as("ben")
+    result = write_result(Screened(keep=True), prepared.tasks[0], swapped=False)
+    post(ben, int(shown["id"]), result)
+    pull_campaign(client, ledger, "strangers", heard=hear)
+    ((_, record),) = ledger.records("strangers")
+    assert record.annotator == STRANGER
+    assert isinstance(record.outcome, Quarantined)
+    assert record.outcome.reason is QuarantineReason.NOT_THEIRS
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ([], QuarantineReason.MISSING),
+        ([{"junk": [[[]]]}], QuarantineReason.MALFORMED),
+        ({"not": "a list"}, QuarantineReason.MALFORMED),
+    ],
+)
+def test_junk_is_kept_as_quarantined_and_stops_nothing(
+    studio: Studio,
+    client: StudioClient,
+    ledger: Ledger,
+    speak_as: SpeakAs,
+    result: object,
+    reason: QuarantineReason,
+) -> None:
+    name = f"junk-{reason.value}-{len(str(result))}"
+    prepared = prepare(ledger, Interface.SCREENING, 2, name=name, people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, name)["ada/1"].project
+    one, other = (int(each["id"]) for each in read_tasks(ada, project, fields=()))
+    post(ada, one, result, lead_s=-5)
+    post(ada, other, write_result(Screened(keep=True), prepared.tasks[0], swapped=False))
+    pulled = pull_campaign(client, ledger, name, heard=hear)
+    assert (pulled.new, pulled.quarantined) == (2, 1)
+    outcomes = [record.outcome for _, record in ledger.records(name)]
+    assert isinstance(outcomes[0], Quarantined)
+    assert outcomes[0].reason is reason
+    assert outcomes[1] == Screened(keep=True)
+
+
+def test_a_task_of_nobodys_is_kept_apart(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "smuggled")["ada/1"].project
+    data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
+    ada.post(f"/api/projects/{project}/import", [{"data": data}])
+    *_, smuggled = read_tasks(ada, project, fields=())
+    post(
+        ada,
+        int(smuggled["id"]),
+        write_result(Screened(keep=True), prepared.tasks[0], swapped=False),
+    )
+    pull_campaign(client, ledger, "smuggled", heard=hear)
+    ((_, record),) = ledger.records("smuggled")
+    assert isinstance(record.outcome, Quarantined)
+    assert record.outcome.reason is QuarantineReason.NOT_ASSIGNED
+
+
+def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, Interface.REALITY, 1, name="links")
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    links = campaign_links(ledger, "links", address=studio.address)
+    rooms = remembered_rooms(ledger, "links")
+    assert [link.annotator for link in links] == ["ada", "ben", "cleo"]
+    for link in links:
+        own = rooms[f"{link.annotator}/1"].project
+        assert link.url.endswith(f"next=/projects/{own}/data%3Flabeling%3D1")
+    kept = json.loads((studio.folder / "accounts.json").read_text())
+    for secret in (studio.token, *kept.values()):
+        assert not any(secret in link.url for link in links)

@@ -1,0 +1,200 @@
+"""Campaigns on a real Label Studio, and annotators who answer through its API as themselves."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import httpx2
+
+from studio import Studio
+from unreel.annotate.campaign import Annotator, Assignment, Campaign, Copy, Interface, Task
+from unreel.annotate.interfaces.answers import write_result
+from unreel.annotate.interfaces.data import TASK_KEY
+from unreel.annotate.interfaces.screens import Screen, screen_of
+from unreel.annotate.judgements import (
+    Passed,
+    Preferred,
+    Rated,
+    Screened,
+    Traced,
+    Value,
+    Voted,
+)
+from unreel.annotate.ledger.ledger import Ledger
+from unreel.annotate.studio.accounts import invite, kept_passwords
+from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.push import Delivery
+from unreel.annotate.studio.reading import read_tasks
+from unreel.annotate.studio.rooms import remembered_rooms
+from unreel.annotate.studio.settings import Connection
+from unreel.core.box import Box
+from unreel.core.identity import digest
+from unreel.core.judgement import Label, Rating
+from unreel.core.names import read_clip_id
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.verdict import Position
+
+PEOPLE = tuple(Annotator(name, f"{name}@example.org") for name in ("ada", "ben", "cleo"))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A campaign of the ledger, ready to be pushed."""
+
+    campaign: Campaign
+    screen: Screen
+    tasks: tuple[Task, ...]
+
+    def delivery(self, client: StudioClient, ledger: Ledger, accounts: dict[str, int]) -> Delivery:
+        return Delivery(
+            client=client,
+            ledger=ledger,
+            campaign=self.campaign,
+            screen=self.screen,
+            accounts=accounts,
+            find_urls=lambda task: [
+                f"/data/local-files/?d=clips/{c.location}" for c in task.copies
+            ],
+        )
+
+
+def prepare(
+    ledger: Ledger,
+    interface: Interface,
+    n: int,
+    *,
+    name: str,
+    people: Sequence[Annotator] = PEOPLE,
+) -> Prepared:
+    """`n` tasks, each before all of `people`, in an order of their own."""
+    question = "Does the dog keep four legs?" if interface is Interface.PASS_FAIL else ""
+    screen = screen_of(interface, question=question)
+    campaign = Campaign(
+        name=name,
+        interface=interface,
+        benchmark="drawn",
+        overlap=len(people),
+        guidelines=screen.guidelines,
+        interface_version=screen.version,
+    )
+    tasks = tuple(make_task(interface, f"{name}-{number:05d}") for number in range(n))
+    ledger.enlist(people)
+    ledger.open_campaign(campaign)
+    ledger.add_tasks(name, tasks)
+    ledger.assign(name, assignments(tasks, people))
+    return Prepared(campaign, screen, tasks)
+
+
+def make_task(interface: Interface, name: str) -> Task:
+    names = (name,) if interface.n_clips == 1 else (f"{name}-a", f"{name}-b")
+    copies = tuple(
+        Copy(
+            clip=read_clip_id(digest("clip", each), "a test"),
+            location=f"{each}.mp4",
+            rate=Fraction(30000, 1001),
+            n_frames=60,
+            width=320,
+            height=180,
+        )
+        for each in names
+    )
+    return Task(names=names, copies=copies)
+
+
+def assignments(tasks: Sequence[Task], people: Sequence[Annotator]) -> Iterator[Assignment]:
+    for seed, person in enumerate(people):
+        order = random.Random(seed).sample(tasks, len(tasks))
+        for position, task in enumerate(order):
+            yield Assignment(
+                annotator=person.name,
+                task=task.id,
+                batch=1,
+                position=position,
+                swapped=len(task.copies) == 2 and bool(position % 2),
+            )
+
+
+def opinion(interface: Interface, seed: str) -> Value:  # noqa: PLR0911  one for each interface
+    """What somebody says of a task: any value, the same for the same seed."""
+    chance = random.Random(seed)
+    good = chance.random() < 0.5
+    match interface:
+        case Interface.SCREENING:
+            return Screened(keep=good)
+        case Interface.TRACE:
+            return _traced(chance) if good else Traced(traces=(), label=Label.REAL)
+        case Interface.REALISM:
+            rating = Rating(score=chance.randint(1, 5), problem="it melts", adherence="as asked")
+            return Rated(rating=rating if good else None)
+        case Interface.PREFERENCE:
+            return Preferred(better=Position.FIRST if good else Position.SECOND)
+        case Interface.REALITY:
+            return Voted(label=Label.REAL if good else Label.GENERATED)
+        case Interface.PASS_FAIL:
+            return Passed(passed=good)
+
+
+def _traced(chance: random.Random) -> Traced:
+    left = chance.randint(0, 3) / 4
+    box = Box(left, 0.25, left + 0.25, 0.75)
+    copy = make_task(Interface.TRACE, "any").copies[0]
+    first, last = sorted(chance.sample(range(60), 2))
+    start, end = copy.at_us(first), copy.at_us(last + 1)
+    trace = Trace(
+        span=TimeSpan(start, end),
+        track=(BoxAt(start, box), BoxAt(copy.at_us(last), box)),
+        categories=frozenset({chance.choice(list(Category))}),
+        explanation="it appears from nowhere",
+    )
+    return Traced(traces=(trace,), label=Label.GENERATED)
+
+
+def sign_in(studio: Studio, login: str) -> StudioClient:
+    """A client that speaks as the annotator, by the password that was made for them."""
+    password = kept_passwords(studio.folder)[login]
+    with httpx2.Client(base_url=studio.address, timeout=120, trust_env=False) as browser:
+        browser.get("/user/login/")
+        form = {"email": login, "password": password}
+        form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
+        assert browser.post("/user/login/", data=form).status_code == 302, "the login is refused"
+        token = browser.get("/api/current-user/token").json()["token"]
+    return StudioClient(Connection(address=studio.address, token=token))
+
+
+def invite_people(
+    studio: Studio, client: StudioClient, people: Iterable[Annotator] = PEOPLE
+) -> dict[str, int]:
+    return invite(client, people, folder=studio.folder)
+
+
+def answer_all(
+    studio: Studio, ledger: Ledger, prepared: Prepared, *, threads: int = 2
+) -> dict[tuple[str, str], Value]:
+    """Everybody answers every task of their rooms through the API as themselves; what they said."""
+    said: dict[tuple[str, str], Value] = {}
+    tasks = {task.id: task for task in prepared.tasks}
+    swapped = {(a.annotator, a.task): a.swapped for a in ledger.assignments(prepared.campaign.name)}
+    waiting: list[tuple[StudioClient, int, list[dict[str, Any]]]] = []
+    held = ExitStack()
+    for room in remembered_rooms(ledger, prepared.campaign.name).values():
+        own = held.enter_context(sign_in(studio, f"{room.annotator}@example.org"))
+        for found in read_tasks(own, room.project, fields=("data",)):
+            ours = str(found["data"][TASK_KEY])
+            value = opinion(prepared.campaign.interface, f"{room.annotator} {ours}")
+            said[room.annotator, ours] = value
+            result = write_result(value, tasks[ours], swapped=swapped[room.annotator, ours])
+            waiting.append((own, int(found["id"]), result))
+    with held, ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda one: post(*one), waiting))
+    return said
+
+
+def post(client: StudioClient, task: int, result: object, *, lead_s: float = 12.5) -> int:
+    """One annotation, as a click on Submit sends it; its number."""
+    body = {"result": result, "lead_time": lead_s}
+    return int(client.post(f"/api/tasks/{task}/annotations/", body)["id"])
