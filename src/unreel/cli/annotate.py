@@ -13,6 +13,10 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_convert:convert"),
         "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
     ),
+    "publish": Word(
+        Lazy("unreel.cli.annotate_publish:publish"),
+        "Write what people settled on as a benchmark.",
+    ),
 }
 
 

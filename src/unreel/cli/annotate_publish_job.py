@@ -1,0 +1,46 @@
+"""What `unreel annotate publish` loads when it runs."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from unreel.annotate.consensus.rule import Method, Rule
+from unreel.annotate.ledger.opening import ledger_address, open_ledger
+from unreel.annotate.publishing.gathering import gather
+from unreel.annotate.publishing.publish import Published, publish
+from unreel.annotate.reading import read_campaign
+from unreel.cli.output import print_json, say
+from unreel.core.settings import read_settings
+
+
+def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the folder, tell what came of it, and end the program."""
+    rule = Rule(
+        quorum=given["quorum"],
+        min_overlap=given["min_overlap"],
+        method=Method(given["method"]),
+    )
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        edition = gather(read_campaign(ledger, given["campaign"]), rule, agreement={})
+    published = publish(
+        edition,
+        given["out"],
+        media=given["media"],
+        named=given["named"],
+        seed=given["seed"],
+    )
+    if as_json:
+        print_json(published)
+    else:
+        _tell(published)
+    sys.exit(1 if published.left_out else 0)
+
+
+def _tell(published: Published) -> None:
+    say(f"{published.n_clips} clips in {published.folder}; its card is README.md")
+    for why, n in Counter(left.why for left in published.left_out).most_common():
+        say(f"  left out: {n} {why}")
+    if published.people:
+        say("people.json holds what people are worth: `unreel report` shows it beside models")
+    say(f"next: unreel eval {published.folder} --model always-real --out RUN")
