@@ -6,6 +6,7 @@ from typing import Any
 
 from unreel.annotate.campaign import Annotator, Assignment, Campaign, Copy, Interface, Task
 from unreel.annotate.judgements import Quarantined, Record, Value, Voted
+from unreel.annotate.ledger.opening import open_ledger
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label
 
@@ -61,3 +62,11 @@ def record_of(
         outcome=outcome or Voted(label=Label.REAL),
     )
     return replace(record, **given)
+
+
+def append_some(address: str, who: str) -> None:
+    """What a writer of its own process does."""
+    with open_ledger(address) as ledger:
+        for start in range(0, 200, 20):
+            ledger.append(record_of(task, who) for task in tasks_of(start + 20)[start:])
+            ledger.append(record_of(task, "both") for task in tasks_of(start + 20)[start:])

@@ -116,7 +116,9 @@ def keep_campaign(
         right = right_answer(name)
         said[name] = {"ann": right, "bob": shifted(right, 0.02), "cho": shifted(right, 0.3)}
     said.setdefault("veo-0", {})["cho"] = NOTHING
-    said.setdefault("veo-1", {})["bob"] = Quarantined(QuarantineReason.OUT_OF_RANGE, "frame 99 of 72")
+    said.setdefault("veo-1", {})["bob"] = Quarantined(
+        QuarantineReason.OUT_OF_RANGE, "frame 99 of 72"
+    )
     ledger = folder / "ledger.db"
     with open_ledger(str(ledger)) as opened:
         opened.enlist(PEOPLE)

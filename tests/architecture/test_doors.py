@@ -45,6 +45,7 @@ ELSEWHERE = {
     ("testing/reviewers.py", "save"),
     # through the door, which has methods of the same names
     ("annotate/ledger/opening.py", "open"),
+    ("annotate/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),

@@ -17,6 +17,7 @@ DATA = {
     "curate/*.py": "a `Trace` that was put into a clip, as a column",
     "cli/curate.py": "the same as a key of JSON",
     "annotate/campaign.py": "the screens that people see, four of which share the word",
+    "annotate/interfaces/*.py": "the controls on those screens",
 }
 """Files that may hold such a word as data, and what it is there."""
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from campaigns import ANN, BEN, CAMPAIGN, CAT, in_order, record_of, task_of, tasks_of
+from campaigns import ANN, BEN, CAMPAIGN, CAT, append_some, in_order, record_of, task_of, tasks_of
 from unreel.annotate.campaign import Annotator, Arm, Assignment, Interface
 from unreel.annotate.judgements import Quarantined, QuarantineReason, Rated, Record, Traced, Voted
 from unreel.annotate.ledger.ledger import Ledger
@@ -231,16 +231,9 @@ def test_a_reader_goes_on_while_others_write(ledger: Ledger) -> None:
     assert len(list(ledger.records("votes"))) == 3003
 
 
-def _append_some(address: str, who: str) -> None:
-    with open_ledger(address) as ledger:
-        for start in range(0, 200, 20):
-            ledger.append(record_of(task, who) for task in tasks_of(start + 20)[start:])
-            ledger.append(record_of(task, "both") for task in tasks_of(start + 20)[start:])
-
-
 def test_writers_at_the_same_time_lose_and_double_nothing(ledger: Ledger, address: str) -> None:
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_append_some, args=(address, who)) for who in ("ann", "ben")]
+    writers = [context.Process(target=append_some, args=(address, who)) for who in ("ann", "ben")]
     for writer in writers:
         writer.start()
     seen: list[tuple[int, str]] = []

@@ -27,7 +27,11 @@ from unreel.core.clip import creator_of, setting_of
 from unreel.core.estimate import Unmeasured
 from unreel.core.judgement import Label, subject_of
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
-from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.preference import PREFERENCE
+from unreel.protocols.protocol import Protocol, Row
+from unreel.protocols.realism import REALISM
+from unreel.protocols.reality import REALITY
+from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 
 MAJORITY: Final = "majority"
@@ -90,30 +94,34 @@ def settle_without(poll: Poll, annotator: str) -> Truths:
     return {task: found.value for task, found in settled.items()}
 
 
-def _measure_origin(poll: Poll, name: str, measuring: Measuring) -> Iterator[HumanRow]:
+def _measure_origin(
+    poll: Poll, asked: Protocol[Any, Any], measuring: Measuring
+) -> Iterator[HumanRow]:
     """Against where clips are from, which nobody had to settle."""
     for annotator in poll.annotators:
-        yield from _scored(poll, name, annotator, {}, measuring, against="origin")
-    yield from _scored(poll, name, None, {}, measuring, against="origin")
+        yield from _scored(poll, asked, annotator, {}, measuring, against="origin")
+    yield from _scored(poll, asked, None, {}, measuring, against="origin")
 
 
-def _measure_truth(poll: Poll, name: str, measuring: Measuring) -> Iterator[HumanRow]:
+def _measure_truth(
+    poll: Poll, asked: Protocol[Any, Any], measuring: Measuring
+) -> Iterator[HumanRow]:
     """Against known answers where all tasks have one, else against what the others settled on."""
     known = {task.id: task.known for task in poll.tasks if task.known is not None}
     if known and len(known) == len(poll.tasks):
         for annotator in (*poll.annotators, None):
-            yield from _scored(poll, name, annotator, known, measuring, against="known")
+            yield from _scored(poll, asked, annotator, known, measuring, against="known")
         return
     for annotator in poll.annotators:
         truths = settle_without(poll, annotator)
-        yield from _scored(poll, name, annotator, truths, measuring, against="others")
-    if name == "trace":  # its labels are where clips are from, whoever settled the boxes
-        yield from _scored(poll, name, None, {}, measuring, against="origin")
+        yield from _scored(poll, asked, annotator, truths, measuring, against="others")
+    # Nobody is left to settle what all together are held against: only what origins tell gives a row.
+    yield from _scored(poll, asked, None, {}, measuring, against="origin")
 
 
 def _scored(
     poll: Poll,
-    name: str,
+    asked: Protocol[Any, Any],
     who: str | None,
     truths: Truths,
     measuring: Measuring,
@@ -133,13 +141,18 @@ def _scored(
         for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
     ]
     if rows:
-        yield _human(name, rows, who, seed=poll.seed, against=against)
+        yield _human(asked, rows, who, seed=poll.seed, against=against)
 
 
 def _human(
-    name: str, rows: Sequence[Row[Any, Any]], who: str | None, *, seed: int, against: Against
+    asked: Protocol[Any, Any],
+    rows: Sequence[Row[Any, Any]],
+    who: str | None,
+    *,
+    seed: int,
+    against: Against,
 ) -> HumanRow:
-    card = protocol(name).score(rows, seed=seed)
+    card = asked.score(rows, seed=seed)
     if who is None:
         row = human_row(MAJORITY, "majority", card, against=against)
     else:
@@ -167,7 +180,7 @@ def _reality(poll: Poll) -> Iterator[HumanRow]:
     ) -> Iterator[tuple[Any, Any]]:
         yield poll.entries[task.names[0]].origin, reality_verdict(said)
 
-    return _measure_origin(poll, "reality", measuring)
+    return _measure_origin(poll, REALITY, measuring)
 
 
 def _preference(poll: Poll) -> Iterator[HumanRow]:
@@ -184,7 +197,7 @@ def _preference(poll: Poll) -> Iterator[HumanRow]:
                 turned = (who, task.id) in poll.swapped
                 yield (_other(real), _turn(verdict)) if turned else (real, verdict)
 
-        for row in _scored(poll, "preference", who, {}, measuring, against="origin"):
+        for row in _scored(poll, PREFERENCE, who, {}, measuring, against="origin"):
             yield row if who is not None else _without_sides(row)
 
 
@@ -217,7 +230,7 @@ def _trace(poll: Poll) -> Iterator[HumanRow]:
                 trace_verdict(said),
             )
 
-    return _measure_truth(poll, "trace", measuring)
+    return _measure_truth(poll, TRACE, measuring)
 
 
 def _realism(poll: Poll) -> Iterator[HumanRow]:
@@ -233,7 +246,7 @@ def _realism(poll: Poll) -> Iterator[HumanRow]:
         if right is not None:
             yield right, realism_verdict(rating_of(said, duration_us=duration_us))
 
-    return _measure_truth(poll, "realism", measuring)
+    return _measure_truth(poll, REALISM, measuring)
 
 
 _INSTRUMENTS: Final[Mapping[Interface, tuple[Callable[[Poll], Iterator[HumanRow]], ...]]] = {
