@@ -1,5 +1,6 @@
 """Brings a ledger's tables to this release, once, however many processes open it at the same time."""
 
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +17,12 @@ _SCRIPTS: Final = Path(__file__).parent / "migrations"
 _LOCK: Final = 0x756E7265656C01
 """Of PostgreSQL's advisory locks: nobody else's, and the same in every release."""
 
+_one_thread = threading.Lock()
+"""What Alembic runs finds its connection through a name of the whole process."""
 
-def migrate(engine: Engine, shown: str, *, to: str = "head") -> None:
-    """Make the ledger's tables what revision `to` says.
+
+def migrate(engine: Engine, shown: str) -> None:
+    """Make the ledger's tables what this release uses.
 
     Raises:
         UnreadableSourceError: A newer release made them.
@@ -34,7 +38,8 @@ def migrate(engine: Engine, shown: str, *, to: str = "head") -> None:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         config.attributes["connection"] = connection
-        command.upgrade(config, to)
+        with _one_thread:
+            command.upgrade(config, "head")
 
 
 def _revision(connection: Connection, scripts: ScriptDirectory, shown: str) -> str | None:
