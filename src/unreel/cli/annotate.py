@@ -13,6 +13,13 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_convert:convert"),
         "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
     ),
+    "exclude": Word(
+        Lazy("unreel.cli.annotate_people:exclude"),
+        "Leave an annotator's judgements out; they stay in the ledger.",
+    ),
+    "include": Word(
+        Lazy("unreel.cli.annotate_people:include"), "Let an annotator's judgements count again."
+    ),
     "publish": Word(
         Lazy("unreel.cli.annotate_publish:publish"),
         "Write what people settled on as a benchmark.",

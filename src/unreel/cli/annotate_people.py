@@ -1,0 +1,51 @@
+"""`unreel annotate exclude` and `include`: whose judgements count."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from unreel.cli.annotate_options import ledger_option
+from unreel.cli.output import json_option, print_json, say
+from unreel.core.registry import Lazy
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _decision(command: F) -> F:
+    """Add what every decision about a person takes."""
+    command = click.option(
+        "--by", default="lead", show_default=True, metavar="NAME", help="Who decides it."
+    )(json_option(ledger_option(command)))
+    command = click.option("--why", required=True, metavar="TEXT", help="Kept beside it.")(command)
+    return click.argument("campaign")(click.argument("annotator")(command))
+
+
+@click.command()
+@_decision
+def exclude(*, as_json: bool, **given: Any) -> None:
+    """Leave the judgements of ANNOTATOR out of CAMPAIGN: they are kept, and count no longer.
+
+    Consensus, agreement and everything published from now on are worked out without them.
+    """
+    _tell(given, counts=False, as_json=as_json)
+
+
+@click.command()
+@_decision
+def include(*, as_json: bool, **given: Any) -> None:
+    """Let the judgements of ANNOTATOR in CAMPAIGN count again."""
+    _tell(given, counts=True, as_json=as_json)
+
+
+def _tell(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
+    job = Lazy("unreel.cli.annotate_people_job:decide", "annotate").load()
+    decided = job(given, counts=counts)
+    if as_json:
+        print_json(decided)
+        return
+    again = "counts" if decided.counts else "does not count"
+    say(f"{decided.annotator} {again} in {decided.campaign} from now on")
+    say(f"{decided.n_now} judgements count, {decided.n_before} did before")
+    if not counts:
+        say(f"next: unreel annotate include {decided.campaign} {decided.annotator} takes it back")

@@ -1,0 +1,71 @@
+"""`unreel annotate exclude` and `include` as people type them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="needs the extra annotate: pip install 'unreel[annotate]'")
+
+from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, tasks_of
+from unreel.annotate.ledger.opening import open_ledger
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    """A ledger in which ann judged two tasks and ben one."""
+    found = str(tmp_path / "ledger.db")
+    tasks = tasks_of(2)
+    with open_ledger(found) as ledger:
+        ledger.enlist([ANN, BEN])
+        ledger.open_campaign(CAMPAIGN)
+        ledger.add_tasks("votes", tasks)
+        ledger.assign("votes", [*in_order("ann", tasks), *in_order("ben", tasks)])
+        ledger.append([*map(record_of, tasks), record_of(tasks[0], "ben")])
+    return found
+
+
+def test_an_annotator_is_excluded_and_included_again(run, address: str) -> None:
+    typed = ("votes", "ben", "--ledger", address, "--json")
+    done = run("annotate", "exclude", *typed, "--why", "always the first button")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["counts"], told["n_before"], told["n_now"]) == (False, 3, 2)
+    done = run("annotate", "include", *typed, "--why", "it was the screen", "--by", "zoe")
+    assert json.loads(done.stdout)["n_now"] == 3
+    with open_ledger(address) as ledger:
+        kept = [(each.kind, each.subject, each.by, each.said) for each in ledger.notices("votes")]
+        assert len(list(ledger.records("votes"))) == 3
+    assert kept == [
+        ("exclusion", "ben", "lead", "always the first button"),
+        ("inclusion", "ben", "zoe", "it was the screen"),
+    ]
+
+
+def test_how_to_take_it_back_is_told(run, address: str) -> None:
+    done = run("annotate", "exclude", "votes", "ben", "--ledger", address, "--why", "spam")
+    assert "unreel annotate include votes ben" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("campaign", "annotator", "why", "words"),
+    [
+        ("votes", "bem", "spam", "Did you mean 'ben'"),
+        ("votez", "ben", "spam", "Did you mean 'votes'"),
+        ("votes", "ben", "  ", "needs its reason"),
+    ],
+)
+def test_what_cannot_be_decided_is_told(
+    run, address: str, campaign: str, annotator: str, why: str, words: str
+) -> None:
+    done = run("annotate", "exclude", campaign, annotator, "--ledger", address, "--why", why)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_ledger_that_nobody_named_is_asked_for(run) -> None:
+    done = run("annotate", "exclude", "votes", "ben", "--why", "spam")
+    assert done.returncode == 2
+    assert "UNREEL_LEDGER" in done.stderr
