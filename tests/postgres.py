@@ -117,7 +117,17 @@ class Postgres:
 def postgres() -> Iterator[Postgres]:
     """A running PostgreSQL of this session."""
     pytest.importorskip("psycopg", reason="needs the extra `annotate`")
-    programs = _programs() or pytest.skip("PostgreSQL is absent: apt-get install postgresql")
+    if _programs() is None:
+        pytest.skip("PostgreSQL is absent: apt-get install postgresql")
+    with running() as server:
+        yield server
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Postgres]:
+    """A PostgreSQL that is gone afterwards with all that it held."""
+    programs = _programs()
+    assert programs is not None, "PostgreSQL is absent: apt-get install postgresql"
     # Not below pytest's folder, which nobody but its owner may enter.
     folder = Path(tempfile.mkdtemp(prefix="unreel-postgres-"))
     try:

@@ -18,6 +18,7 @@ from unreel.core.identity import digest
 
 Row = Mapping[Any, Any]
 _TASKS: Final = TypeAdapter(Task)
+_JSON: Final = json.JSONEncoder(sort_keys=True)
 _QUARANTINED: Final = "quarantined"
 
 
@@ -122,4 +123,4 @@ def _outcome_text(record: Record) -> str:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+    return _JSON.encode(value)
