@@ -3,8 +3,7 @@
 Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they say each label
 for each true one; the truth of a task is as likely as those tables make its labels; the tables are
 counted from likely truths; and so on until nothing moves. Where an annotator said little, a weak prior
-pulls their table towards that of all annotators together: without one, three answers that happen to
-agree make a person infallible.
+holds their table: without one, three answers that happen to agree make a person infallible.
 """
 
 from dataclasses import dataclass
@@ -20,6 +19,8 @@ from unreel.stats.sample import Array, IntArray
 MOST_ROUNDS: Final = 200
 _STILL: Final = 1e-6
 """No chance moves further than this in the last round."""
+_ERRORS: Final = 10
+"""How much stronger the prior holds what is said in error than how often one errs."""
 _RARELY: Final = 1e-10
 """Nobody says any label never: the logarithm of 0 would make one answer outweigh all others."""
 
@@ -69,8 +70,8 @@ def dawid_skene(
     """Skills and truths from labels `[i]`: whole numbers from 0 that name who, what and which.
 
     Starts at the shares of each task's labels, so that the same labels give the same skills in any
-    order. `pull` is how many made-up tasks of each true label every annotator answers as all do
-    together; 0 is the method as published.
+    order. `pull` is how many made-up tasks of each true label stand behind the prior; 0 is the method
+    as published.
     """
     who, what, said = (_numbers(column) for column in (annotator, task, label))
     if not len(who) == len(what) == len(said) > 0 or pull < 0:
@@ -110,10 +111,23 @@ def _iterate(
 
 
 def _tables(counts: Array, *, pull: float) -> Array:
-    """Lines of `counts[annotator, true, said]` as shares, pulled towards those of all together."""
-    pooled = _normalise(counts.sum(axis=0))
-    tables: Array = np.maximum(_normalise(counts + pull * pooled), _RARELY)
-    return tables
+    """Lines of `counts[annotator, true, said]` as shares, with the prior.
+
+    How often somebody is right about a label is pulled towards how often they are right at all, and what
+    they say when they are wrong towards what all say then. The first pull is weak, as people who suspect
+    everything are right about one label only; the second is stronger, as errors are few and labels many.
+    """
+    if pull == 0 or counts.shape[-1] == 1:
+        return np.maximum(_normalise(counts), _RARELY)
+    same = np.eye(counts.shape[-1])
+    hits, asked = np.einsum("akk->ak", counts), counts.sum(axis=2)
+    overall = hits.sum() / asked.sum()
+    own = (hits.sum(axis=1) + pull * overall) / (asked.sum(axis=1) + pull)
+    right = (hits + pull * own[:, np.newaxis]) / (asked + pull)
+    common = _normalise((counts.sum(axis=0) + _RARELY) * (1 - same))
+    errors = _normalise((counts + _ERRORS * pull * common) * (1 - same))
+    tables = right[:, :, np.newaxis] * same + (1 - right)[:, :, np.newaxis] * errors
+    return np.maximum(tables, _RARELY)
 
 
 def _normalise(counts: Array) -> Array:
