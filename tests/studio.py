@@ -31,7 +31,7 @@ class Studio:
 
     def __init__(self, program: Path, folder: Path, database: str) -> None:
         self.folder = folder
-        self.plan = StudioPlan(program=program, folder=folder, port=_free_port(), database=database)
+        self.plan = StudioPlan(program=program, folder=folder, port=free_port(), database=database)
         self._server: StudioServer | None = None
 
     @property
@@ -109,7 +109,8 @@ def studio_program() -> Path:
     return Path(found)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine on which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as one:
         port: int = one.getsockname()[1]
         return port

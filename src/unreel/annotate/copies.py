@@ -30,6 +30,7 @@ from unreel.engine.place import Place
 from unreel.media.access import media_reader
 from unreel.media.faststart import index_first
 from unreel.media.normalise import NormalForm
+from unreel.media.render import Cut
 
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
@@ -46,10 +47,13 @@ _FINEST: Final = 1001
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A clip to be copied: its name in the benchmark, and where it lies."""
+    """A clip to be copied, or a piece of one: its name in the benchmark, and where it lies."""
 
     name: str
     location: str
+    start_s: Fraction = Fraction(0)
+    length_s: Fraction | None = None
+    """`None` for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def make_copies(
         def work(one: Wanted) -> Copied:
             own = readers.get()
             try:
-                return Copied(one.name, _copy(one.location, own, place=place, access=access))
+                return Copied(one.name, _copy(one, own, place=place, access=access))
             finally:
                 readers.put(own)
 
@@ -115,24 +119,30 @@ def _even(side: Fraction) -> int:
     return max(_LEAST_SIDE, round(side / 2) * 2)
 
 
-def _copy(location: str, reader: "MediaReader", *, place: Place, access: Access) -> Copy | Failure:
+def _copy(one: Wanted, reader: "MediaReader", *, place: Place, access: Access) -> Copy | Failure:
     try:
-        with local_copy(location, access) as file:
-            return _copy_file(file, reader, place)
+        with local_copy(one.location, access) as file:
+            return _copy_file(file, one, reader, place)
     except MediaError as error:
         return error.failure
 
 
-def _copy_file(file: Path, reader: "MediaReader", place: Place) -> Copy | Failure:
+def _copy_file(file: Path, one: Wanted, reader: "MediaReader", place: Place) -> Copy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
     clip, form = clip_id(file), browser_form(facts.video)
-    words = (str(form.width), str(form.height), str(form.rate), str(form.crf))
+    words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
+    if one.length_s is not None:
+        words += [str(one.start_s), str(one.length_s)]
     name = f"{clip}-{digest('copy', *words)[:8]}.mp4"
     if (known := _known(place, clip, name)) is not None:
         return known
-    made = reader.normalise(file, form)
+    if one.length_s is None:
+        made = reader.normalise(file, form)
+    else:
+        first = round(one.start_s * facts.video.average_rate)
+        made = reader.render(file, Cut(first_frame=first, length_s=one.length_s), form=form)
     if isinstance(made, Failure):
         return made
     if (changed := find_change(clip, file)) is not None:

@@ -9,6 +9,13 @@ from unreel.cli.late import LateGroup, Word
 from unreel.core.registry import Lazy
 
 _WORDS: Final[Mapping[str, Word]] = {
+    "up": Word(Lazy("unreel.cli.annotate_up:up"), "Start Label Studio, for as long as it runs."),
+    "push": Word(Lazy("unreel.cli.annotate_push:push"), "Bring clips before annotators."),
+    "links": Word(Lazy("unreel.cli.annotate_pull:links"), "Print each annotator's own link."),
+    "pull": Word(Lazy("unreel.cli.annotate_pull:pull"), "Fetch what annotators saved."),
+    "status": Word(
+        Lazy("unreel.cli.annotate_pull:status"), "Tell how far each annotator is, and how fast."
+    ),
     "convert": Word(
         Lazy("unreel.cli.annotate_convert:convert"),
         "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",

@@ -1,6 +1,7 @@
 """Options that several commands of `unreel annotate` take."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,29 @@ def ledger_option(command: F) -> F:
         metavar="ADDRESS",
         help="Where judgements are kept: postgresql://USER@HOST/DATABASE, or a file for a trial.  "
         "[default: UNREEL_LEDGER]",
+    )(command)
+
+
+def studio_options(command: F) -> F:
+    """Add which Label Studio is meant to a command; `annotate.studio.settings` finds it."""
+    command = click.option(
+        "--in-clear", is_flag=True, help="Let the token travel to --url without encryption."
+    )(command)
+    command = click.option(
+        "--url",
+        metavar="ADDRESS",
+        help="A Label Studio that runs already; its token is in LABEL_STUDIO_API_KEY.  "
+        "[default: the one of `unreel annotate up`]",
+    )(command)
+    return state_option(command)
+
+
+def state_option(command: F) -> F:
+    """Add where the state of Label Studio lies."""
+    return click.option(
+        "--state",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of Label Studio's secrets, rows and copies.  [default: studio in UNREEL_STATE]",
     )(command)
 
 

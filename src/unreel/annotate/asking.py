@@ -1,0 +1,174 @@
+"""What is asked about which clips: the tasks of a campaign, from a benchmark or from a queue of pieces."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from unreel.annotate.campaign import Copy, Interface, Task
+from unreel.annotate.copies import Wanted
+from unreel.annotate.judgements import VALUES, Preferred, Rated, Traced, Value, Voted
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.tables import read_table
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.verdict import Position
+
+QUEUE: Final = "queue.jsonl"
+"""What `unreel curate` writes for people to screen."""
+MOST_PAIRS: Final = 100_000
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A clip that is asked about, with all that is known of it."""
+
+    wanted: Wanted
+    group: str = ""
+    entry: Entry | None = None
+    """`None` for a piece of a queue, of which nobody knows the truth yet."""
+
+
+def read_subjects(
+    path: Path, *, interface: Interface, refused: Callable[[Rejected], None]
+) -> list[Subject]:
+    """Clips of the benchmark or queue at `path`; `refused` hears of rows that name none.
+
+    Raises:
+        InvalidSettingError: There is none.
+    """
+    queue = path / QUEUE if interface is Interface.SCREENING and path.is_dir() else path
+    if queue.name == QUEUE and queue.is_file():
+        found = list(_read_queue(queue, refused))
+    else:
+        benchmark = open_benchmark(path)
+        found = []
+        for row in benchmark:
+            if isinstance(row, Rejected):
+                refused(row)
+                continue
+            wanted = Wanted(row.name, benchmark.find(row))
+            found.append(Subject(wanted=wanted, group=row.group, entry=row))
+    if not found:
+        setting, problem = "BENCH", f"{path} names no clip"
+        raise InvalidSettingError(setting, problem, "Name a benchmark or a queue that has some")
+    return found
+
+
+def make_tasks(
+    subjects: Iterable[Subject],
+    copies: Mapping[str, Copy],
+    *,
+    interface: Interface,
+    prefill: Mapping[str, Value],
+) -> list[Task]:
+    """A task for each clip that has a copy, or for each two of them, without known answers yet."""
+    shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
+    if interface.n_clips == _PAIR:
+        n_pairs = len(shown) * (len(shown) - 1) // 2
+        if n_pairs > MOST_PAIRS:
+            setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
+            remedy = "Take fewer clips: 30 make 435 pairs"
+            raise InvalidSettingError(setting, problem, remedy)
+        sets: Iterator[tuple[Subject, ...]] = itertools.combinations(shown, _PAIR)
+    else:
+        sets = ((subject,) for subject in shown)
+    return [
+        Task(
+            names=tuple(subject.wanted.name for subject in those),
+            copies=tuple(copies[subject.wanted.name] for subject in those),
+            group=those[0].group if len(those) == 1 else "",
+            prefill=prefill.get("+".join(subject.wanted.name for subject in those)),
+        )
+        for those in sets
+    ]
+
+
+def known_answers(
+    tasks: Iterable[Task], subjects: Iterable[Subject], *, interface: Interface, n: int, seed: int
+) -> dict[str, Value]:
+    """Answers of `n` tasks whose truth the benchmark tells, chosen by `seed`, by the task's id.
+
+    Raises:
+        InvalidSettingError: It tells fewer.
+    """
+    entries = {subject.wanted.name: subject.entry for subject in subjects}
+    found = {}
+    for task in tasks:
+        about = [entries.get(name) for name in task.names]
+        value = _truth(interface, [entry for entry in about if entry is not None])
+        if value is not None and None not in about:
+            found[task.id] = value
+    if len(found) < n:
+        setting, problem = "--gold", f"the benchmark tells the answer of {len(found)} tasks"
+        raise InvalidSettingError(setting, problem, f"Give {len(found)} at most")
+    chosen = Random(f"gold {seed}").sample(sorted(found), n)  # noqa: S311  no secret
+    return {task: found[task] for task in chosen}
+
+
+def read_prefill(file: Path) -> dict[str, Value]:
+    """Marks that are shown beforehand: JSONL of `name` (`a+b` for a pair) and `value`.
+
+    Raises:
+        UnreadableSourceError: A line is damaged.
+    """
+    found: dict[str, Value] = {}
+    for number, row in enumerate(read_table(file), start=1):
+        try:
+            if isinstance(row, Rejected):
+                raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
+            told = row["value"]
+            value = json.loads(told) if isinstance(told, str) else told
+            found[str(row["name"])] = VALUES.validate_python(value)
+        except (ValueError, KeyError) as error:
+            problem = f"line {number} holds no name and value ({type(error).__name__})"
+            remedy = 'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}'
+            raise UnreadableSourceError(str(file), problem, remedy) from error
+    return found
+
+
+def _truth(interface: Interface, entries: list[Entry]) -> Value | None:
+    """What the benchmark says the answer is."""
+    if not entries:
+        return None
+    entry = entries[0]
+    found: Value | None = None
+    match interface:
+        case Interface.TRACE:
+            found = Traced(traces=entry.traces, label=entry.label)
+        case Interface.REALITY:
+            found = Voted(label=entry.label)
+        case Interface.REALISM:
+            found = None if entry.rating is None else Rated(rating=entry.rating)
+        case Interface.PREFERENCE:
+            found = _better(entries)
+        case Interface.SCREENING | Interface.PASS_FAIL:
+            pass
+    return found
+
+
+def _better(entries: list[Entry]) -> Preferred | None:
+    scores = [entry.rating.score for entry in entries if entry.rating is not None]
+    if len(scores) != _PAIR or scores[0] == scores[1]:
+        return None
+    return Preferred(better=Position.FIRST if scores[0] > scores[1] else Position.SECOND)
+
+
+def _read_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[Subject]:
+    for row in read_table(file):
+        if isinstance(row, Rejected):
+            refused(row)
+            continue
+        try:
+            piece, location = str(row["piece"]), str(row["location"])
+            start_s, length_s = Fraction(str(row["start_s"])), Fraction(str(row["length_s"]))
+        except (KeyError, ValueError, ZeroDivisionError):
+            refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
+            continue
+        wanted = Wanted(piece, location, start_s=start_s, length_s=length_s)
+        yield Subject(wanted=wanted, group=str(row.get("name", "")))

@@ -1,0 +1,143 @@
+"""Fills Label Studio from what was typed."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.annotate.asking import read_prefill
+from unreel.annotate.campaign import Annotator, Interface
+from unreel.annotate.copies import Copied
+from unreel.annotate.ledger.ledger import Ledger
+from unreel.annotate.ledger.opening import ledger_address, open_ledger
+from unreel.annotate.office import Desk, Heard, PushOrder, PushReport, push
+from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.settings import find_connection, studio_folder
+from unreel.cli.meter import Meter
+from unreel.cli.output import echo, print_json, say
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.settings import Settings, read_settings, read_storage
+from unreel.engine.place import Place
+from unreel.engine.progress import Progress
+from unreel.engine.whereabouts import find_place, open_access
+from unreel.media.access import require_protection
+
+_SHOWN: Final = 10
+
+
+@contextmanager
+def open_desk(
+    given: Mapping[str, Any], settings: Settings
+) -> Iterator[tuple[StudioClient, Ledger]]:
+    """The server and the ledger that were typed."""
+    folder = studio_folder(settings, given["state"])
+    address = ledger_address(given["ledger"], settings)
+    connection = find_connection(folder, url=given["url"])
+    with (
+        StudioClient(connection, in_clear=given["in_clear"]) as client,
+        open_ledger(address) as ledger,
+    ):
+        yield client, ledger
+
+
+def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Copy, deal and push; status 1 where clips cannot be shown."""
+    settings = read_settings()
+    order = _read_order(given)
+    require_protection(settings, trusted=given["trusted"])
+    with open_desk(given, settings) as (client, ledger), Meter() as meter:
+        desk = Desk(
+            ledger=ledger,
+            client=client,
+            place=_find_media(given["media"], client, settings),
+            access=open_access(settings, trusted=given["trusted"]),
+            folder=studio_folder(settings, given["state"]),
+        )
+        report = push(order, desk, _tell(meter))
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    sys.exit(1 if report.failures or report.rejected else 0)
+
+
+def read_annotators(text: str) -> tuple[Annotator, ...]:
+    """`name=address` with commas between, or a file with one in each line; an address names itself."""
+    file = Path(text)
+    is_file = "@" not in text and file.is_file()
+    words = file.read_text(encoding="utf-8").splitlines() if is_file else text.split(",")
+    found = []
+    for word in filter(None, (word.strip() for word in words)):
+        name, _, email = word.rpartition("=")
+        found.append(Annotator(name or email.partition("@")[0].lower(), email))
+    if not found or len({one.name for one in found}) < len(found):
+        setting, problem = "--annotators", "it names nobody, or somebody twice"
+        remedy = "Write ada=ada@example.org,ben=ben@example.org, or the name of a file"
+        raise InvalidSettingError(setting, problem, remedy)
+    return tuple(found)
+
+
+def _read_order(given: Mapping[str, Any]) -> PushOrder:
+    guidelines: Path | None = given["guidelines"]
+    return PushOrder(
+        benchmark=given["bench"],
+        campaign=given["campaign"],
+        interface=Interface(given["interface"]),
+        annotators=read_annotators(given["annotators"]),
+        overlap=given["overlap"],
+        seed=given["seed"],
+        question=given["question"],
+        n_gold=given["gold"],
+        prefill=read_prefill(given["prefill"]) if given["prefill"] else {},
+        guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
+    )
+
+
+def _find_media(text: str | None, client: StudioClient, settings: Settings) -> Place:
+    if text:
+        place = find_place(text, read_storage(settings))
+        if place.is_local:
+            setting, problem = "--media", f"Label Studio does not serve {text}"
+            raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
+        return place
+    if client.media is None:
+        setting, problem = "--media", "nobody says how a browser shall get the copies"
+        remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
+        raise InvalidSettingError(setting, problem, remedy)
+    return Place(str(client.media))
+
+
+def _tell(meter: Meter) -> Heard:
+    copies = Progress()
+
+    def copied(one: Copied) -> None:
+        if isinstance(one.result, Failure):
+            copies.failures[one.result.reason.value] += 1
+        else:
+            copies.done += 1
+        meter.step("copies", copies)
+
+    return Heard(
+        expect=meter.expect,
+        copied=copied,
+        pushed=lambda n: meter.step("tasks", Progress(done=n)),
+    )
+
+
+def _print(report: PushReport) -> None:
+    for name, failure in list(report.failures.items())[:_SHOWN]:
+        say(f"not shown: {name}: {failure}")
+    for row in report.rejected[:_SHOWN]:
+        say(f"not shown: {row}")
+    n_more = len(report.failures) + len(report.rejected) - 2 * _SHOWN
+    if n_more > 0:
+        say(f"and {n_more} more or so; --json tells all")
+    pushed = report.pushed
+    echo(
+        f"{report.campaign}: {report.tasks:,} tasks, {report.new_tasks:,} of them new "
+        f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "
+        f"{pushed.there:,} there already"
+    )
+    say(f"Send annotators their links: unreel annotate links {report.campaign}")
