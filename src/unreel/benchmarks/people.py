@@ -20,6 +20,13 @@ _REMEDY: Final = "Publish the campaign again, or take the file away"
 Against = Literal["origin", "known", "others"]
 """What was held for true: where clips are from, answers known beforehand, or what the others settled on."""
 
+AGAINST: Final[Mapping[Against, str]] = {
+    "origin": "where clips are from",
+    "known": "answers known beforehand",
+    "others": "what the others settled on",
+}
+"""The same in words."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRow:

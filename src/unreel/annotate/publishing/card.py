@@ -10,7 +10,7 @@ from unreel.annotate.publishing.edition import Edition
 from unreel.annotate.publishing.originals import ANNOTATIONS, CONSENSUS
 from unreel.annotate.publishing.truth import is_fooled
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.people import PEOPLE, HumanRow
+from unreel.benchmarks.people import AGAINST, PEOPLE, HumanRow
 from unreel.core.estimate import Estimate, Measured, how_often_held
 from unreel.core.sheet import markdown_table
 from unreel.protocols.protocol import protocol
@@ -18,11 +18,6 @@ from unreel.protocols.protocol import protocol
 CARD: Final = "README.md"
 _LISTED: Final = 200
 """Clips that are named one by one; the files have all."""
-_AGAINST: Final = {
-    "origin": "where clips are from",
-    "known": "answers known beforehand",
-    "others": "what the others settled on without them",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +115,7 @@ def _people(people: Sequence[HumanRow]) -> str:
         name = instrument.figures.ranks_by(judged=False)
         figure = instrument.figures[name]
         value = _spelt(row[name], places=figure.places)
-        rows.append((row.protocol, row.name, figure.title, *value, _AGAINST[row.against]))
+        rows.append((row.protocol, row.name, figure.title, *value, AGAINST[row.against]))
     columns = ("instrument", "who", "figure", "value", "95 % interval", "n", "against")
     return f"{markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.people import Against, HumanRow, read_people
+from unreel.benchmarks.people import AGAINST, HumanRow, read_people
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import Figure
@@ -14,11 +14,6 @@ from unreel.report.boards.tables import Cell, Line, Notes, exact_cell, measured_
 from unreel.report.entrants import Entrant
 
 KIND: Final = "people"
-_AGAINST: Final[dict[Against, str]] = {
-    "origin": "against where clips are from",
-    "known": "against answers known beforehand",
-    "others": "against what the others settled on",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +67,7 @@ def people_lines(
     """People's lines of the leaderboard: no place, a name, `figures`, and how many they judged."""
     lines = []
     for row in _in_order(rows, ranking):
-        name = Cell(text=_name(row), badge=KIND, doubt=_AGAINST[row.against])
+        name = Cell(text=_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}")
         values = (measured_cell(row[f.metric], notes, places=f.places) for f in figures)
         judged = replace(exact_cell(row.n_judged), doubt="judged")
         lines.append(Line(cells=(Cell(), name, *values, judged), kind=KIND))

@@ -1,0 +1,76 @@
+"""Everyone's marks on one timeline, as the player takes them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from unreel.annotate.campaign import Copy
+from unreel.annotate.consensus.outcome import Settled
+from unreel.annotate.judgements import Traced
+from unreel.annotate.opinion import AnyValue, answer_of
+from unreel.annotate.page.disputes import Dispute
+from unreel.core.trace import Trace
+from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec
+
+COLOURS: Final = 6
+"""That the player tells apart; after those it begins again."""
+_MOST_INSTANTS: Final = 1800
+"""A page holds many clips: of a longer one, the player steps by time and not by frame."""
+
+
+def players(dispute: Dispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the player is told for each clip of the task that lies beside the page."""
+    return [
+        asdict(_player(dispute, copy, name, sources[copy.clip]))
+        for copy, name in zip(dispute.task.copies, dispute.task.names, strict=True)
+        if copy.clip in sources
+    ]
+
+
+def _player(dispute: Dispute, copy: Copy, name: str, source: str) -> PlayerSpec:
+    tracks = tuple(_tracks(dispute)) if len(dispute.task.copies) == 1 else ()
+    starts = [trace.start_us for track in tracks for trace in track.traces]
+    frames = range(copy.n_frames) if copy.n_frames <= _MOST_INSTANTS else ()
+    return PlayerSpec(
+        src=source,
+        width=copy.width,
+        height=copy.height,
+        duration_us=copy.duration_us,
+        first_us=0,
+        instants=tuple(copy.at_us(frame) for frame in frames),
+        shown_us=(),
+        tracks=tracks,
+        title=name,
+        opens_us=min((start for start in starts if start is not None), default=None),
+    )
+
+
+def _tracks(dispute: Dispute) -> Iterator[TrackSpec]:
+    """What is known or stands, then everybody by name: in this order the player gives its colours."""
+    if dispute.task.known is not None:
+        yield _track("known answer", dispute.task.known, kind="truth")
+    if isinstance(dispute.outcome, Settled):
+        yield _track("settled", dispute.outcome.value, kind="truth")
+    for opinion in dispute.said:
+        yield _track(opinion.annotator, opinion.value, kind="answer")
+
+
+def _track(name: str, value: AnyValue, *, kind: str) -> TrackSpec:
+    traces = value.traces if isinstance(value, Traced) else ()
+    return TrackSpec(
+        name=name,
+        kind="truth" if kind == "truth" else "answer",
+        traces=tuple(map(_trace, traces)),
+        note=answer_of(value).replace("-", " "),
+    )
+
+
+def _trace(trace: Trace) -> TraceSpec:
+    kinds = ", ".join(sorted(category.value for category in trace.categories))
+    return TraceSpec(
+        start_us=trace.span.start_us,
+        end_us=trace.span.end_us,
+        boxes=tuple(map(BoxSpec.of, trace.track)),
+        label=kinds or "fault",
+        text=trace.explanation,
+    )

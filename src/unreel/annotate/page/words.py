@@ -1,0 +1,82 @@
+"""What somebody said, in words for a page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unreel.annotate.campaign import Arm
+from unreel.annotate.consensus.outcome import Settled
+from unreel.annotate.judgements import Rated, Traced
+from unreel.annotate.opinion import AnyValue, answer_of
+from unreel.annotate.page.disputes import Dispute
+from unreel.annotate.page.timeline import COLOURS
+from unreel.annotate.reading import By, Judgement
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.span import MICROSECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """One person's word on a task."""
+
+    annotator: str
+    colour: str
+    """Class of the player's colour for this person."""
+    answer: str
+    texts: tuple[str, ...]
+    seconds: str
+    """Time on task; "" where nobody knows."""
+    arm: str
+    """Whether they saw earlier marks; "" in a campaign without any."""
+    link: str
+    """Back to the task; "" where there is none."""
+
+
+def words_of(dispute: Dispute, links: dict[By, str]) -> Iterator[Word]:
+    """What everybody said, in the order and colours of the timeline."""
+    for place, opinion in enumerate(dispute.said):
+        lead_us = opinion.lead_us if isinstance(opinion, Judgement) else None
+        arm = opinion.arm if isinstance(opinion, Judgement) else Arm.PLAIN
+        yield Word(
+            annotator=opinion.annotator,
+            colour=f"c{place % COLOURS}",
+            answer=tell_answer(opinion.value),
+            texts=tuple(_texts(opinion.value)),
+            seconds="" if lead_us is None else f"{lead_us / MICROSECONDS:.0f} s",
+            arm="" if arm is Arm.PLAIN else arm.value,
+            link=links.get((opinion.annotator, dispute.task.id), ""),
+        )
+
+
+def tell_answer(value: AnyValue) -> str:
+    """The answer in a few words."""
+    answer = answer_of(value).replace("-", " ")
+    if isinstance(value, Traced) and value.traces:
+        n = len(value.traces)
+        return f"{answer}, {n} fault{'s' if n > 1 else ''}"
+    return answer
+
+
+def tell_outcome(dispute: Dispute) -> str:
+    """What stands, or why nothing does."""
+    if isinstance(dispute.outcome, Settled):
+        way = dispute.outcome.method.value.replace("-", " ")
+        return f"settled by {way}: {tell_answer(dispute.outcome.value)}"
+    return f"not settled, {dispute.outcome.why.value.replace('-', ' ')}: {dispute.outcome.detail}"
+
+
+def tell_measured(value: Measured, *, places: int) -> tuple[str, str]:
+    """The number, and its interval and count; or nothing, and why."""
+    if isinstance(value, Estimate):
+        ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
+        return f"{value.value:.{places}f}", f"{ends}, n {value.n:,}"
+    return "", f"not measured: {value.why}"
+
+
+def _texts(value: AnyValue) -> Iterator[str]:
+    match value:
+        case Traced():
+            yield from (trace.explanation for trace in value.traces if trace.explanation)
+        case Rated(rating=rating) if rating is not None:
+            yield from (text for text in (rating.problem, rating.adherence) if text)
+        case _:
+            return
