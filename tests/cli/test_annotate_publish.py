@@ -50,3 +50,26 @@ def test_an_unknown_campaign_names_the_nearest(run, tmp_path: Path) -> None:
     done = run("annotate", "publish", "sprung", "--ledger", kept.ledger, "--out", "out")
     assert done.returncode == 2
     assert CAMPAIGN in done.stderr
+
+
+def test_a_benchmark_that_was_moved_is_named_again(run, tmp_path: Path) -> None:
+    kept = keep_campaign(tmp_path, n_films=1, n_made=0)
+    kept.bench.rename(tmp_path / "moved")
+    typed = ("annotate", "publish", CAMPAIGN, "--ledger", kept.ledger, "--out", "out")
+    gone = run(*typed)
+    assert gone.returncode == 2
+    assert "Check the path" in gone.stderr
+    assert run(*typed, "--benchmark", "moved").returncode == 0
+
+
+def test_a_campaign_becomes_a_page_whose_path_is_printed(run, tmp_path: Path) -> None:
+    kept = keep_campaign(tmp_path, n_films=1, n_made=2)
+    typed = ("annotate", "report", CAMPAIGN, "--ledger", kept.ledger, "--out", "page")
+    done = run(*typed, "--media", kept.bench)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "page/index.html"
+    assert "3 of 3 tasks judged, 2 settled" in done.stderr
+    page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert "alpha-nominal" in page
+    told = json.loads(run(*typed, "--media", kept.bench, "--json").stdout)
+    assert (told["n_disputed"], told["n_media"]) == (2, 2)

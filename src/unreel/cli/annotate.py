@@ -31,6 +31,10 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_publish:publish"),
         "Write what people settled on as a benchmark.",
     ),
+    "report": Word(
+        Lazy("unreel.cli.annotate_report:report"),
+        "Show a campaign on one page, disagreements first.",
+    ),
 }
 
 

@@ -18,6 +18,12 @@ from unreel.core.registry import Lazy
     type=click.Path(file_okay=False, path_type=Path),
     help="New folder for the benchmark.",
 )
+@click.option(
+    "--benchmark",
+    metavar="PATH",
+    type=click.Path(exists=True, path_type=Path),
+    help="Where the clips are listed now.  [default: where they were when they were pushed]",
+)
 @rule_options
 @click.option(
     "--media",

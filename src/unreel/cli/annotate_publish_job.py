@@ -3,26 +3,27 @@
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from unreel.annotate.consensus.rule import Method, Rule
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
 from unreel.annotate.publishing.gathering import gather
 from unreel.annotate.publishing.publish import Published, publish
 from unreel.annotate.reading import read_campaign
+from unreel.cli.annotate_rule import read_rule
 from unreel.cli.output import print_json, say
 from unreel.core.settings import read_settings
 
 
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, tell what came of it, and end the program."""
-    rule = Rule(
-        quorum=given["quorum"],
-        min_overlap=given["min_overlap"],
-        method=Method(given["method"]),
-    )
+    rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
-        edition = gather(read_campaign(ledger, given["campaign"]), rule, agreement={})
+        edition = gather(read_campaign(ledger, given["campaign"]), rule, seed=given["seed"])
+    if given["benchmark"] is not None:
+        edition = replace(
+            edition, campaign=replace(edition.campaign, benchmark=str(given["benchmark"]))
+        )
     published = publish(
         edition,
         given["out"],

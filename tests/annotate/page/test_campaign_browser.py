@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_ledger(str(kept.ledger)) as ledger:
         records = read_campaign(ledger, CAMPAIGN)
     for name, told in (("page", records), ("hostile", _hostile(records))):
-        edition = gather(told, RULE, agreement={})
+        edition = gather(told, RULE)
         write_page(edition, told, root / name, Wish(media=kept.bench))
     return root
 

@@ -16,6 +16,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from campaigns import in_order, record_of, tasks_of
 from kept_campaign import CAMPAIGN, Kept, keep_campaign
 from pages.specs import read_spec
+from unreel.annotate.agreement import Agreement
 from unreel.annotate.campaign import Campaign, Interface
 from unreel.annotate.consensus.rule import Rule
 from unreel.annotate.judgements import Voted
@@ -55,7 +56,7 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
 ) -> None:
     records = _records(kept)
     figure = Estimate(value=0.4, low=0.1, high=0.7, n=9)
-    edition = gather(records, RULE, agreement={"alpha": figure})
+    edition = replace(gather(records, RULE), agreement=Agreement(overall={"alpha": figure}))
     link = "http://127.0.0.1:1/projects/3/data?task=4"
     links = {("ann", task.id): link for task in kept.tasks}
     written = write_page(edition, records, tmp_path, Wish(media=kept.bench, links=links))
@@ -78,7 +79,7 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
 
 def test_a_page_without_copies_tells_the_words_alone(kept: Kept, tmp_path: Path) -> None:
     records = _records(kept)
-    edition = gather(records, RULE, agreement={})
+    edition = gather(records, RULE)
     written = write_page(edition, records, tmp_path, Wish(media=tmp_path / "nowhere"))
     assert written.n_media == 0
     assert "The clip is not beside this page." in written.page.read_text(encoding="utf-8")
@@ -92,7 +93,7 @@ def test_a_copy_that_leads_out_of_the_media_is_not_taken(kept: Kept, tmp_path: P
     for task in kept.tasks:
         (media / task.copies[0].location).symlink_to(outside)
     records = _records(kept)
-    edition = gather(records, RULE, agreement={})
+    edition = gather(records, RULE)
     written = write_page(edition, records, tmp_path / "out", Wish(media=media))
     assert written.n_media == 0
 
@@ -104,7 +105,7 @@ def test_an_excluded_annotator_is_shown_as_such_and_counts_for_nothing(
         seq=1, campaign=CAMPAIGN, kind=EXCLUSION, subject="cho", by="lead", said="guessed", at_us=1
     )
     records = replace(_records(kept), excluded={"cho": notice})
-    edition = gather(records, RULE, agreement={})
+    edition = gather(records, RULE)
     text = write_page(edition, records, tmp_path, Wish(media=None)).page.read_text(encoding="utf-8")
     assert "guessed" in text
     with (tmp_path / "tasks.csv").open(encoding="utf-8") as file:
@@ -139,7 +140,7 @@ def test_ten_thousand_tasks_stay_a_page_that_says_what_it_leaves_out(tmp_path: P
         n_records=len(standing),
     )
     started_s = time.monotonic()
-    edition = gather(records, RULE, agreement={})
+    edition = gather(records, RULE)
     written = write_page(edition, records, tmp_path, Wish(media=None))
     assert time.monotonic() - started_s < 60
     assert written.n_shown == 200

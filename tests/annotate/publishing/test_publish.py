@@ -8,6 +8,7 @@ import pytest
 
 from annotate.publishing.published import edition_of, lay_out, task_of
 from opinions import rated, trace, traced
+from unreel.annotate.agreement import Agreement
 from unreel.annotate.campaign import Interface
 from unreel.annotate.judgements import Preferred, Screened, Voted
 from unreel.annotate.publishing.edition import Edition, give_aliases
@@ -203,7 +204,7 @@ def test_the_card_tells_agreement_with_its_doubt_and_reasons_for_none(tmp_path: 
         "alpha of labels": Estimate(value=0.5, low=0.2, high=0.7, n=9, n_clusters=3),
         "box IoU | of <b>": Unmeasured("nobody marked the same"),
     }
-    publish(replace(_traces(root), agreement=agreement), tmp_path / "out")
+    publish(replace(_traces(root), agreement=Agreement(overall=agreement)), tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "| alpha of labels | 0.500 | 0.200 to 0.700 | 9 |" in card
     assert r"box IoU \| of \<b\>" in card

@@ -100,7 +100,7 @@ def _document(
         tasks_file=TASKS,
         progress=[_progress_line(each) for each in progress],
         promise=how_often_held([each.seconds for each in progress]),
-        agreement=[(name, *tell_measured(v, places=3)) for name, v in edition.agreement.items()],
+        agreement=list(_agreement_lines(edition)),
         people=[_person_line(row) for row in wish.people],
         unreadable=records.quarantined[:_UNREADABLE],
         n_unreadable=len(records.quarantined),
@@ -115,6 +115,16 @@ def _document(
         scripts=(player.SCRIPT, "unreel.annotate.page:campaign.js"),
         data=data,
     )
+
+
+def _agreement_lines(edition: Edition) -> Iterator[tuple[str, ...]]:
+    """Everybody together first, then each person with the others, then each category."""
+    agreement = edition.agreement
+    for name, value in agreement.overall.items():
+        yield "everybody", name, *tell_measured(value, places=3)
+    for who, figures in (*agreement.by_annotator.items(), *agreement.by_category.items()):
+        for figure, value in figures.items():
+            yield str(who), figure.value, *tell_measured(value, places=3)
 
 
 def _tiles(

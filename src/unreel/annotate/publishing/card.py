@@ -98,12 +98,20 @@ def _n_fooled(card: Card) -> int:
 
 
 def _agreement(card: Card) -> str:
-    figures = card.edition.agreement
-    if not figures:
+    agreement = card.edition.agreement
+    if not agreement.overall:
         return "Not measured."
-    rows = [(name, *_spelt(value)) for name, value in figures.items()]
-    table = markdown_table(("figure", "value", "95 % interval", "n"), rows)
-    return f"{table}\n\n{how_often_held(figures.values())}"
+    columns = ("figure", "value", "95 % interval", "n")
+    rows = [(name, *_spelt(value)) for name, value in agreement.overall.items()]
+    parts = [markdown_table(columns, rows), how_often_held(agreement.overall.values())]
+    kinds = [
+        (kind.value, figure.value, *_spelt(value))
+        for kind, figures in agreement.by_category.items()
+        for figure, value in figures.items()
+    ]
+    if kinds:
+        parts.append(markdown_table(("category", *columns), kinds))
+    return "\n\n".join(parts)
 
 
 def _people(people: Sequence[HumanRow]) -> str:

@@ -4,10 +4,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from unreel.annotate.agreement import Agreement
 from unreel.annotate.campaign import Campaign, Task
 from unreel.annotate.consensus.outcome import Consensus
 from unreel.annotate.opinion import AnyValue, Opinion
-from unreel.core.estimate import Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,7 @@ class Edition:
     opinions: Sequence[Opinion]
     """The newest of each person on each task, without those of people who are excluded."""
     consensus: Consensus
-    agreement: Mapping[str, Measured] = field(default_factory=dict)
-    """How far people agree, by the name of the figure."""
+    agreement: Agreement = field(default_factory=lambda: Agreement(overall={}))
     n_quarantined: int = 0
     """Annotations that could not be read."""
     n_excluded: int = 0

@@ -10,7 +10,8 @@ from unreel.annotate.consensus.outcome import Settled
 from unreel.annotate.opinion import AnyValue
 from unreel.annotate.publishing.card import CARD, Card, write_card
 from unreel.annotate.publishing.edition import Edition, give_aliases
-from unreel.annotate.publishing.humans import Poll, human_rows
+from unreel.annotate.publishing.gathering import poll_of
+from unreel.annotate.publishing.humans import human_rows
 from unreel.annotate.publishing.originals import write_originals
 from unreel.annotate.publishing.truth import settled_entry
 from unreel.benchmarks.cells import is_url
@@ -152,16 +153,7 @@ def _settled(entry: Entry, task: Task, edition: Edition, said: Mapping[str, AnyV
 def _people(
     edition: Edition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
 ) -> tuple[HumanRow, ...]:
-    poll = Poll(
-        interface=edition.campaign.interface,
-        rule=edition.consensus.rule,
-        opinions=edition.opinions,
-        consensus=edition.consensus,
-        entries=entries,
-        seed=seed,
-        swapped=edition.swapped,
-    )
     return tuple(
         replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
-        for row in human_rows(poll)
+        for row in human_rows(poll_of(edition, entries, seed=seed))
     )
