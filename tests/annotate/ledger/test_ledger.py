@@ -15,7 +15,12 @@ from unreel.annotate.judgements import Quarantined, QuarantineReason, Rated, Rec
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.ledger.opening import open_ledger
 from unreel.core.box import Box
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
 from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -164,6 +169,47 @@ def test_a_broken_iterable_leaves_nothing_behind(ledger: Ledger) -> None:
     with pytest.raises(ZeroDivisionError):
         ledger.append(broken())
     assert list(ledger.records("votes")) == []
+
+
+def test_a_stranger_cannot_keep_others_records_out_by_a_name_that_no_database_takes(
+    ledger: Ledger,
+) -> None:
+    strange = replace(record_of(task_of("a"), "b\0b"), task="\ud800\0", origin="x")
+    assert ledger.append([strange, record_of(task_of("b"))]) == 2
+    assert ledger.append([strange]) == 0
+    kept = [(record.annotator, record.task) for _, record in ledger.records("votes")]
+    assert kept == [("b?b", "??"), ("ann", task_of("b").id)]
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**70)])
+def test_a_number_that_no_database_takes_is_refused_in_words(ledger: Ledger, seed: int) -> None:
+    with pytest.raises(InvalidValueError, match="64 bits"):
+        ledger.open_campaign(replace(CAMPAIGN, name="other", seed=seed))
+    assert ledger.campaigns() == [CAMPAIGN]
+
+
+def test_half_of_a_pair_in_guidelines_is_refused_in_words(ledger: Ledger) -> None:
+    with pytest.raises(InvalidValueError, match="plain text"):
+        ledger.open_campaign(replace(CAMPAIGN, guidelines="\ud800"))
+
+
+def test_a_row_that_a_later_release_wrote_is_refused_with_what_to_do(ledger: Ledger) -> None:
+    ledger.append([record_of(task_of("a"))])
+    with ledger._engine.begin() as connection:
+        later = "replace(replace(outcome, 'voted', 'dreamt'), 'real', 'vague')"
+        columns = (
+            "campaign, annotator, task, guidelines_version, interface_version, submitted_us, raw"
+        )
+        connection.execute(
+            text(
+                f"INSERT INTO ledger_annotations (key, origin, outcome, {columns}) "
+                f"SELECT 'k', 'o', {later}, {columns} FROM ledger_annotations"
+            )
+        )
+    reading = ledger.records("votes")
+    assert next(reading)[1] == record_of(task_of("a"))
+    with pytest.raises(UnreadableSourceError, match="Install the newest unreel"):
+        next(reading)
 
 
 def test_notices_stand_beside_each_other(ledger: Ledger) -> None:

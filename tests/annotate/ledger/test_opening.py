@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from campaigns import CAMPAIGN
 from postgres import Postgres
+from unreel.annotate.ledger import opening
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
 from unreel.annotate.ledger.tables import TABLES, VERSION
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
@@ -108,9 +109,38 @@ def test_a_file_that_is_no_ledger_is_refused_in_words(
     path = tmp_path / "ledger.db"
     spoil(path)
     before = path.read_bytes()
-    with pytest.raises(UnreadableSourceError, match="Name the file of a ledger"):
+    with pytest.raises(UnreadableSourceError, match="Name the file or database of a ledger"):
         open_ledger(str(path)).campaigns()
     assert path.read_bytes() == before
+
+
+def test_a_database_that_lost_its_tables_is_refused_in_words(address: str) -> None:
+    with open_ledger(address) as ledger:
+        with ledger._engine.begin() as connection:
+            connection.execute(text("DROP TABLE ledger_memories"))
+        ledger.open_campaign(CAMPAIGN)
+        with pytest.raises(UnreadableSourceError, match="Name the file or database of a ledger"):
+            ledger.memories("votes", "room")
+
+
+def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MachineError, match="Name a plain file"):
+        open_ledger(str(tmp_path / "pipe"))
+
+
+def test_a_writer_that_waits_too_long_is_told_who_holds_it_up(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_WAIT_S", 1)
+    with open_ledger(address) as ledger, open_ledger(address) as other:
+        ledger.open_campaign(CAMPAIGN)
+        with (
+            ledger._writing(),
+            pytest.raises(MachineError, match="Another process writes it"),
+        ):
+            other.remember("votes", "room", "ann/1", "1")
+        assert other.memories("votes", "room") == {}
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, Insert, Select, Table, func, select, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,8 +16,15 @@ from unreel.annotate.ledger import rows, tables
 from unreel.annotate.ledger.notices import Notice
 from unreel.annotate.ledger.tables import READING
 from unreel.annotate.ledger.trouble import told_troubles
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnknownNameError,
+    UnreadableSourceError,
+    words_of,
+)
 
+T = TypeVar("T")
 _AT_ONCE: Final = 1000
 """Rows that are in memory at a time, of reading and of writing."""
 _ORDER: Final = 0x756E7265656C02
@@ -141,7 +148,7 @@ class Ledger:
         """The tasks in the order in which they were added."""
         known = tables.tasks.c
         query = select(known.body).where(known.campaign == campaign).order_by(known.seq)
-        return (rows.task_of(row["body"]) for row in self._stream(campaign, query))
+        return self._made(rows.task_of, self._stream(campaign, query))
 
     def assign(self, campaign: str, assignments: Iterable[Assignment]) -> int:
         """Give tasks to annotators, and tell how many are new; of a known one the first stands.
@@ -169,7 +176,7 @@ class Ledger:
         if annotator is not None:
             query = query.where(known.annotator == annotator)
         query = query.order_by(known.annotator, known.batch, known.position)
-        return (rows.assignment_of(row) for row in self._stream(campaign, query))
+        return self._made(rows.assignment_of, self._stream(campaign, query))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
         """Keep a small thing that a server said, such as the number of a project; the last stands."""
@@ -208,7 +215,7 @@ class Ledger:
         known = tables.annotations.c
         query = select(tables.annotations).where(known.campaign == campaign, known.seq > after)
         found = self._stream(campaign, query.order_by(known.seq))
-        return ((row["seq"], rows.record_of(row)) for row in found)
+        return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
 
     def notice(
         self, campaign: str, kind: str, subject: str, by: str, said: str, at_us: int
@@ -258,6 +265,17 @@ class Ledger:
             found = connection.execute(query, execution_options={"yield_per": _AT_ONCE})
             with contextlib.closing(found):
                 yield from found.mappings()
+
+    def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
+        """What the rows stand for."""
+        for row in found:
+            try:
+                made = make(row)
+            except (KeyError, TypeError, ValueError) as error:
+                problem = f"holds a row that this release cannot read ({words_of(error)})"
+                remedy = "Install the newest unreel; if it cannot either, restore a backup"
+                raise UnreadableSourceError(self._shown, problem, remedy) from error
+            yield made
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
         """An insert that leaves out what is there: by any key, or by `key` alone."""

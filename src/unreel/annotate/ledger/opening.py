@@ -44,14 +44,10 @@ def open_ledger(address: str) -> Ledger:
         UnreadableSourceError: The file is no ledger, or a newer release made it.
     """
     url = _url_of(address)
-    shown = url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
-    if url.get_backend_name() == "sqlite":
-        shown = url.database or ""
-        engine = _open_file(url)
-    else:
-        engine = create_engine(
-            url, hide_parameters=True, pool_pre_ping=True, connect_args={"connect_timeout": _WAIT_S}
-        )
+    is_file = url.get_backend_name() == "sqlite"
+    bare = url.set(drivername="postgresql", query={})
+    shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
+    engine = _open_file(url) if is_file else _open_server(url)
     try:
         with told_troubles(shown):
             migrate(engine, shown)
@@ -94,9 +90,27 @@ def _open_file(url: URL) -> Engine:
     return engine
 
 
+def _open_server(url: URL) -> Engine:
+    # Without these a machine that is gone is waited for for hours.
+    patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={name: value for name, value in patience.items() if name not in url.query},
+    )
+    event.listen(engine, "connect", _limit_waiting)
+    return engine
+
+
+def _limit_waiting(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+    connection.execute(f"SET lock_timeout = '{_WAIT_S}s'")
+    connection.commit()
+
+
 def _set_up(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
     connection.isolation_level = None  # the driver would leave tables outside of transactions
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {pragma}")
 
 

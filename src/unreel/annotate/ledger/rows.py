@@ -49,9 +49,9 @@ def task_row(campaign: str, task: Task) -> dict[str, Any]:
     }
 
 
-def task_of(body: str) -> Task:
-    """The task that was written as `body`."""
-    return _TASKS.validate_python(json.loads(body))
+def task_of(row: Row) -> Task:
+    """The task in `row`."""
+    return _TASKS.validate_python(json.loads(row["body"]))
 
 
 def assignment_row(campaign: str, assignment: Assignment) -> dict[str, Any]:
@@ -72,13 +72,13 @@ def assignment_of(row: Row) -> Assignment:
 
 
 def record_row(record: Record) -> dict[str, Any]:
-    """A record with its key."""
+    """A record with its key. Names that strangers chose must not keep it, or those beside it, out."""
     return {
         "key": record.key,
         "campaign": record.campaign,
-        "annotator": record.annotator,
-        "task": record.task,
-        "origin": record.origin,
+        "annotator": _storable(record.annotator),
+        "task": _storable(record.task),
+        "origin": _storable(record.origin),
         "guidelines_version": record.guidelines_version,
         "interface_version": record.interface_version,
         "submitted_us": record.submitted_us,
@@ -120,6 +120,13 @@ def _outcome_text(record: Record) -> str:
         reason, detail = outcome.reason.value, outcome.detail
         return _text({"kind": _QUARANTINED, "reason": reason, "detail": detail})
     return _text(VALUES.dump_python(outcome, mode="json"))
+
+
+def _storable(name: str) -> str:
+    """The name without what no database takes."""
+    if name.isascii() and "\0" not in name:
+        return name
+    return name.encode(errors="replace").decode().replace("\0", "?")
 
 
 def _text(value: object) -> str:

@@ -4,17 +4,26 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
-from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, words_of
+from unreel.core.errors import (
+    GO_ON,
+    InvalidValueError,
+    MachineError,
+    UnreadableSourceError,
+    words_of,
+)
 
-_NO_DATABASE: Final = ("file is not a database", "malformed")
+_NO_LEDGER: Final = ("file is not a database", "malformed", "no such table", "no such column")
+_NO_TABLE: Final = {"UndefinedTable", "UndefinedColumn"}
 _REMEDIES: Final = {
+    "lock timeout": f"Another process writes it: wait for its end. {GO_ON}",
     "locked": f"Another process writes it: wait for its end. {GO_ON}",
     "full": f"Make room. {GO_ON}",
     "No space": f"Make room. {GO_ON}",
     "readonly": f"Make it writable, or name another place. {GO_ON}",
     "read-only": f"Make it writable, or name another place. {GO_ON}",
+    "disk I/O": "Name a plain file on a disk that works",
     "unable to open": "Make its folder, and make it writable, or name another place",
     "password": "Name the right user and password in the ledger's address, or put them into ~/.pgpass",
     "does not exist": "Make it, for example with `createdb`, or correct the ledger's address",
@@ -22,6 +31,13 @@ _REMEDIES: Final = {
     "too many": f"Let the server take more connections, or end others. {GO_ON}",
 }
 """By words of the complaint, of SQLite and of PostgreSQL."""
+_OUTSIDE: Final = {
+    "OperationalError",
+    "InterfaceError",
+    "InsufficientPrivilege",
+    "ReadOnlySqlTransaction",
+}
+"""Complaints for which the database is to blame rather than the statement."""
 _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO_ON}"
 
 
@@ -31,32 +47,28 @@ def told_troubles(shown: str) -> Iterator[None]:
 
     Raises:
         MachineError: The database is lost, full, locked, or refuses this user.
-        UnreadableSourceError: The file is no database.
+        UnreadableSourceError: The file is no database, or not that of a ledger.
+        InvalidValueError: A text or a number is none that a database takes.
     """
     try:
         yield
     except IntegrityError:
         raise
+    except (DataError, OverflowError, UnicodeEncodeError) as error:
+        said = words_of(getattr(error, "orig", error))
+        msg = f"the ledger cannot keep this: {said}. Give numbers of 64 bits, and plain text"
+        raise InvalidValueError(msg) from error
     except DBAPIError as error:
         said = words_of(error.orig)
-        if any(words in said for words in _NO_DATABASE):
-            remedy = "Name the file of a ledger, or one that is not there yet"
+        if any(words in said for words in _NO_LEDGER) or _kinds(error) & _NO_TABLE:
+            remedy = "Name the file or database of a ledger, or one that is empty"
             raise UnreadableSourceError(shown, said, remedy) from error
-        if not _is_outside(error):
+        if not (error.connection_invalidated or _kinds(error) & _OUTSIDE):
             raise
         found = (remedy for words, remedy in _REMEDIES.items() if words in said)
         problem = f"the ledger {shown}: {said}"
         raise MachineError(problem, next(found, _OTHERWISE)) from error
 
 
-def _is_outside(error: DBAPIError) -> bool:
-    """Whether the database is to blame rather than the statement."""
-    kind = type(error.orig).__name__
-    known = {
-        "OperationalError",
-        "InterfaceError",
-        "InsufficientPrivilege",
-        "ReadOnlySqlTransaction",
-    }
-    parents = {parent.__name__ for parent in type(error.orig).__mro__}
-    return error.connection_invalidated or kind in known or bool(parents & known)
+def _kinds(error: DBAPIError) -> set[str]:
+    return {kind.__name__ for kind in type(error.orig).__mro__}
