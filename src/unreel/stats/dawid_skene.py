@@ -126,7 +126,7 @@ def _tables(counts: Array, *, pull: float) -> Array:
     right = (hits + pull * own[:, np.newaxis]) / (asked + pull)
     common = _normalise((counts.sum(axis=0) + _RARELY) * (1 - same))
     errors = _normalise((counts + _ERRORS * pull * common) * (1 - same))
-    tables = right[:, :, np.newaxis] * same + (1 - right)[:, :, np.newaxis] * errors
+    tables: Array = right[:, :, np.newaxis] * same + (1 - right)[:, :, np.newaxis] * errors
     return np.maximum(tables, _RARELY)
 
 

@@ -1,0 +1,150 @@
+"""How much better several people together are than the best of them, over simulated people of known skill.
+
+    python benchmarks/consensus.py --seeds 20
+
+Prints the table of docs/consensus.md: 20 people, 1,000 clips, 3 votes each, two spammers of whom one says
+`generated` of everything and the other guesses. *Suspicious and trusting*: all others see equally well,
+and differ in how much they want to see before they call a clip generated. *Good and poor*: they see
+unequally well, and the best one sees so well that three votes drawn at random cannot reach them.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.annotate.campaign import Interface
+from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.outcome import Settled
+from unreel.annotate.consensus.rule import Method, Rule
+from unreel.annotate.opinion import answer_of
+from unreel.annotate.quality.looking import find_informed
+from unreel.annotate.simulating import Person, Simulated, simulate_votes, watcher
+from unreel.core.estimate import Estimate, Measured
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.dawid_skene import dawid_skene
+
+N_CLIPS, OVERLAP = 1_000, 3
+SPAMMERS = (Person("always", 0.0, 1.0), Person("guesses", 0.5, 0.5))
+
+
+def suspicious_and_trusting() -> tuple[Person, ...]:
+    """Eighteen who see equally well, from the most suspicious to the most trusting, and two spammers."""
+    trusts = np.linspace(-1.2, 1.2, 18)
+    seeing = (watcher(f"p{at:02d}", sees=2.2, trusts=float(c)) for at, c in enumerate(trusts))
+    return (*seeing, *SPAMMERS)
+
+
+def good_and_poor() -> tuple[Person, ...]:
+    """Eighteen who see unequally well and lean to neither side, and two spammers."""
+    sees = np.linspace(0.5, 3.0, 18)
+    seeing = (watcher(f"p{at:02d}", sees=float(s), trusts=0.0) for at, s in enumerate(sees))
+    return (*seeing, *SPAMMERS)
+
+
+CROWDS = {"suspicious and trusting": suspicious_and_trusting, "good and poor": good_and_poor}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one simulated campaign shows."""
+
+    right: Mapping[str, np.ndarray]
+    """For each clip whether it was settled rightly: by weighing, by counting, by the best person alone."""
+    skills: float
+    """Rank correlation of the recovered skills (each person's on real and on generated clips) with the true ones."""
+    ranking: float
+    """Rank correlation of how well informed people were found to be with how well informed they are."""
+    spammers: tuple[str, ...]
+
+    def measure(self, name: str) -> Measured:
+        """Share right of a way of settling, or what weighing has more than one."""
+        if name.startswith("over "):
+            gain = self.right["weighed"] - self.right[name.removeprefix("over ")]
+            return bootstrap_mean(gain, seed=1, bounds=(-1, 1))
+        return bootstrap_mean(self.right[name], seed=1, bounds=(0, 1))
+
+
+def run(people: Sequence[Person], seed: int) -> Finding:
+    """One campaign, settled by counting and by weighing, beside the best person alone on as many such clips."""
+    made = simulate_votes(people, n_clips=N_CLIPS, overlap=OVERLAP, seed=seed)
+    expert = max(people, key=lambda person: person.accuracy)
+    alone = simulate_votes([expert], n_clips=N_CLIPS, overlap=1, seed=seed + 10_000)
+    looking = find_informed(made.opinions, seed=1)
+    ranked = [found.informed.value for found in map(looking.__getitem__, _names(people))]
+    return Finding(
+        right={
+            "weighed": _right(made, Method.DAWID_SKENE),
+            "counted": _right(made, Method.MAJORITY),
+            "best": _right(alone, Method.MAJORITY),
+        },
+        skills=_recovered(made),
+        ranking=rank_correlation(ranked, [person.accuracy for person in people]),
+        spammers=tuple(sorted(name for name, found in looking.items() if found.is_spammer)),
+    )
+
+
+def _names(people: Sequence[Person]) -> list[str]:
+    return [person.name for person in people]
+
+
+def _right(made: Simulated, method: Method) -> np.ndarray:
+    """For each clip whether the settled label is the true one; one left open counts as wrong."""
+    rule = Rule(quorum=1, min_overlap=1, method=method)
+    found = decide(made.opinions, rule, interface=Interface.REALITY).tasks
+    return np.array(
+        [
+            float(isinstance(got := found[id_], Settled) and answer_of(got.value) == label.value)
+            for id_, label in made.truth.items()
+        ]
+    )
+
+
+def _recovered(made: Simulated) -> float:
+    places = {name: place for place, name in enumerate(_names(made.people))}
+    tasks = {id_: place for place, id_ in enumerate(made.truth)}
+    found = dawid_skene(
+        [places[each.annotator] for each in made.opinions],
+        [tasks[each.task.id] for each in made.opinions],
+        [int(answer_of(each.value) == "generated") for each in made.opinions],
+    )
+    recovered = [*found.confusion[:, 0, 0], *found.confusion[:, 1, 1]]
+    true = [p.on_real for p in made.people] + [p.on_generated for p in made.people]
+    return rank_correlation(recovered, true)
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's, ties at their average rank."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(one, other).statistic)
+
+
+def _mean(findings: Sequence[Finding], name: str) -> str:
+    values = [value for each in findings if isinstance(value := each.measure(name), Estimate)]
+    value, low, high = np.mean([(each.value, each.low, each.high) for each in values], axis=0)
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def main() -> None:
+    """Print a line for each crowd, means over all seeds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    seeds = range(parser.parse_args().seeds)
+    figures = ("weighed", "counted", "best", "over counted", "over best")
+    print("| crowd |", " | ".join(figures), "| skills | ranking | both spammers | others accused |")
+    for crowd, people in CROWDS.items():
+        found = [run(people(), seed) for seed in seeds]
+        cells = [_mean(found, name) for name in figures]
+        for name in ("skills", "ranking"):
+            values = [getattr(each, name) for each in found]
+            cells.append(f"{np.mean(values):.3f}, least {min(values):.3f}")
+        both = sum({"always", "guesses"} <= set(each.spammers) for each in found)
+        others = sum(len(set(each.spammers) - {"always", "guesses"}) for each in found)
+        cells += [f"{both} of {len(found)}", f"{others} of {18 * len(found)}"]
+        print("|", " | ".join([crowd, *cells]), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Who answers well, who has changed, and who does not look."""

@@ -1,0 +1,74 @@
+"""Answers to tasks whose answer is known beforehand: injected traces and gold clips."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from unreel.annotate.campaign import Task
+from unreel.annotate.consensus.matching import cluster_marks
+from unreel.annotate.judgements import Traced
+from unreel.annotate.opinion import AnyValue, Opinion, answer_of
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.stats.bootstrap import bootstrap_mean
+
+HIT: Final = 0.2
+"""Tube IoU with the known trace from which a mark has found it, as two people's marks of one fault."""
+_TRUTH: Final = ""
+
+Gold = TypeVar("Gold", bound=Opinion)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """How right one answer to a task with a known answer is, from 0 to 1."""
+
+    scene: str
+    share: float
+    submitted_us: int
+
+
+def on_gold(opinions: Iterable[Gold]) -> list[Gold]:
+    """The opinions on tasks whose answer is known."""
+    return [opinion for opinion in opinions if opinion.task.known is not None]
+
+
+def share_right(opinions: Sequence[Opinion], *, seed: int) -> Mapping[str, Measured]:
+    """By annotator, the share of right answers to tasks with a known answer, drawing clips."""
+    found: dict[str, Measured] = {}
+    for who in sorted({opinion.annotator for opinion in opinions}):
+        rights = rights_of([each for each in opinions if each.annotator == who])
+        if not rights:
+            found[who] = Unmeasured("judged no task with a known answer")
+            continue
+        shares = np.array([right.share for right in rights])
+        scenes = [right.scene for right in rights]
+        found[who] = bootstrap_mean(shares, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return found
+
+
+def rights_of(opinions: Iterable[Opinion]) -> list[Right]:
+    """How right each answer to a task with a known answer is, in the order in which they came in."""
+    found = [
+        Right(opinion.task.group or opinion.task.id, how_right(opinion.task, opinion.value), at)
+        for opinion in opinions
+        if opinion.task.known is not None
+        for at in (opinion.submitted_us,)
+    ]
+    return sorted(found, key=lambda right: right.submitted_us)
+
+
+def how_right(task: Task, said: AnyValue, *, hit: float = HIT) -> float:
+    """1 for the known answer and 0 for another one; where traces are known, the share that was found.
+
+    A clip with known traces that is called generated without a mark of any of them is 0: who calls all
+    clips generated finds nothing. Marks beyond the known traces cost nothing, as an injected clip may
+    have faults of its own.
+    """
+    known = task.known
+    if isinstance(known, Traced) and isinstance(said, Traced) and known.traces:
+        both = {_TRUTH: known.traces, "said": said.traces}
+        clusters = cluster_marks(both, task.copies[0], same_fault=hit)
+        return sum(len(found) > 1 for found in clusters) / len(known.traces)
+    return float(known is not None and answer_of(known) == answer_of(said))
