@@ -35,6 +35,12 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_report:report"),
         "Show a campaign on one page, disagreements first.",
     ),
+    "pairs": Word(
+        Lazy("unreel.cli.annotate_pairs:pairs"), "Choose the pairs of clips that people compare."
+    ),
+    "rank": Word(
+        Lazy("unreel.cli.annotate_pairs:rank"), "Put clips in order, from what people preferred."
+    ),
 }
 
 

@@ -1,0 +1,124 @@
+"""Which two competitors to compare next: those whose result would tell most about all strengths.
+
+Strengths are believed to lie around 0 with a known spread, and each result moves the belief as Bradley
+and Terry's model says; the belief is kept as a normal distribution around its most likely point. What a
+comparison tells is the mutual information of its result and the strengths (Houlsby et al. 2011,
+arXiv:1112.5745), by their closed form for a normal belief.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.special import ndtr
+
+from unreel.core.errors import InvalidValueError
+from unreel.stats.sample import Array, IntArray
+
+SPREAD: Final = 2.0
+"""Standard deviation of strengths before anything is known: most pairs are then far from sure."""
+MOST: Final = 2000
+"""Competitors: the belief holds the square of their number."""
+_STEPS: Final = 50
+_SETTLED: Final = 1e-9
+_PROBIT: Final = math.sqrt(math.pi / 8)
+"""The logistic curve lies close to the normal one at this scale."""
+_WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
+"""Of the bell that lies close to the normal curve's entropy."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """Where strengths lie, and how surely."""
+
+    mean: Array
+    covariance: Array
+
+    def spread_of(self, first: IntArray, second: IntArray) -> Array:
+        """Variance of the difference of each two strengths."""
+        own = np.diagonal(self.covariance)
+        between = self.covariance[first, second]
+        return np.asarray(np.maximum(own[first] + own[second] - 2 * between, 0.0))
+
+
+def believe(wins: Array, *, spread: float = SPREAD) -> Belief:
+    """What results say of strengths: `wins[i, j]` counts how often i was preferred to j.
+
+    Raises:
+        InvalidValueError: `wins` is no square table of counts, or too large.
+    """
+    size = len(wins)
+    if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
+        msg = f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
+        raise InvalidValueError(msg)
+    met = wins + wins.T
+    mean = np.zeros(size)
+    precision = np.eye(size) / spread**2
+    for _ in range(_STEPS):
+        wins_expected = met / (1 + np.exp(-(mean[:, None] - mean[None, :])))
+        slope = (wins - wins_expected).sum(axis=1) - mean / spread**2
+        weight = wins_expected * (1 - _share(wins_expected, met))
+        precision = np.diag(weight.sum(axis=1) + 1 / spread**2) - weight
+        step = np.linalg.solve(precision, slope)
+        # A long step overshoots where one side always wins.
+        mean = mean + step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
+        if np.abs(step).max() < _SETTLED:
+            break
+    return Belief(mean, np.linalg.inv(precision).astype(np.float64))
+
+
+def information(belief: Belief, first: IntArray, second: IntArray) -> Array:
+    """Bits that the result of each comparison is expected to tell."""
+    difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
+    spread = belief.spread_of(first, second) * _PROBIT**2
+    of_result = _bits(ndtr(difference / np.sqrt(1 + spread)))
+    width = spread + _WIDTH**2
+    of_noise = _WIDTH / np.sqrt(width) * np.exp(-(difference**2) / (2 * width))
+    return np.asarray(np.maximum(of_result - of_noise, 0.0))
+
+
+def choose_pairs(
+    belief: Belief, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
+) -> list[int]:
+    """Places in `pairs` of the `n` to compare next, the most telling first.
+
+    After each choice the belief is as sure as the result would make it, whatever it is, so that one
+    batch does not ask the same twice over. Of equals, `seed` chooses. A pair may be chosen again once all
+    of `pairs` were.
+    """
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    sides = [np.array([pairs[place][side] for place in order], dtype=np.int64) for side in (0, 1)]
+    left = np.ones(len(pairs), dtype=bool)
+    now = belief
+    chosen: list[int] = []
+    while len(chosen) < n and len(pairs):
+        if not left.any():
+            left[:] = True
+        told = np.where(left, information(now, *sides), -1.0)
+        place = int(np.argmax(told))
+        left[place] = False
+        chosen.append(int(order[place]))
+        now = _surer(now, *(int(side[place]) for side in sides))
+    return chosen
+
+
+def _surer(belief: Belief, first: int, second: int) -> Belief:
+    """The belief after one more comparison of the two, by its expected curvature."""
+    mean, covariance = belief.mean, belief.covariance
+    along = covariance[:, first] - covariance[:, second]
+    spread = along[first] - along[second]
+    chance = 1 / (1 + np.exp(-(mean[first] - mean[second]) / np.sqrt(1 + np.pi * spread / 8)))
+    curvature = chance * (1 - chance)
+    shrunk = np.outer(along, along) * (curvature / (1 + curvature * spread))
+    return Belief(mean, np.asarray(covariance - shrunk))
+
+
+def _share(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+def _bits(chance: Array) -> Array:
+    safe = np.clip(chance, 1e-12, 1 - 1e-12)
+    return np.asarray(-(safe * np.log2(safe) + (1 - safe) * np.log2(1 - safe)))
