@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -66,18 +66,16 @@ def make_tasks(
     *,
     interface: Interface,
     prefill: Mapping[str, Value],
+    pairs: Sequence[tuple[str, str]] = (),
 ) -> list[Task]:
-    """A task for each clip that has a copy, or for each two of them, without known answers yet."""
+    """A task for each clip that has a copy, or for each two of them, without known answers yet.
+
+    Where `pairs` are given, names of two clips in alphabetical order, only those are asked about.
+    """
     shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
+    sets: Iterable[tuple[Subject, ...]] = ((subject,) for subject in shown)
     if interface.n_clips == _PAIR:
-        n_pairs = len(shown) * (len(shown) - 1) // 2
-        if n_pairs > MOST_PAIRS:
-            setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
-            remedy = "Take fewer clips: 30 make 435 pairs"
-            raise InvalidSettingError(setting, problem, remedy)
-        sets: Iterator[tuple[Subject, ...]] = itertools.combinations(shown, _PAIR)
-    else:
-        sets = ((subject,) for subject in shown)
+        sets = _pairs_of(shown, pairs)
     return [
         Task(
             names=tuple(subject.wanted.name for subject in those),
@@ -87,6 +85,35 @@ def make_tasks(
         )
         for those in sets
     ]
+
+
+def chosen_subjects(subjects: Sequence[Subject], pairs: Sequence[tuple[str, str]]) -> list[Subject]:
+    """The clips that `pairs` name, or all where there are none.
+
+    Raises:
+        InvalidSettingError: A pair names a clip that is not there.
+    """
+    named = {name for pair in pairs for name in pair}
+    if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
+        setting, problem = "--pairs", f"BENCH has no clip {unknown[0]!a}"
+        raise InvalidSettingError(setting, problem, "Choose pairs of this benchmark's clips")
+    return [each for each in subjects if not named or each.wanted.name in named]
+
+
+def _pairs_of(
+    shown: Sequence[Subject], pairs: Sequence[tuple[str, str]]
+) -> Iterable[tuple[Subject, ...]]:
+    n_pairs = len(pairs) or len(shown) * (len(shown) - 1) // 2
+    if n_pairs > MOST_PAIRS:
+        setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
+        remedy = "Choose some with `unreel annotate pairs`, and give them as --pairs"
+        raise InvalidSettingError(setting, problem, remedy)
+    if not pairs:
+        return itertools.combinations(shown, _PAIR)
+    by_name = {subject.wanted.name: subject for subject in shown}
+    # A clip that could not be copied is told already.
+    there = (pair for pair in pairs if by_name.keys() >= set(pair))
+    return [tuple(by_name[name] for name in pair) for pair in there]
 
 
 def known_answers(

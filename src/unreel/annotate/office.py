@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.annotate.asking import Subject, known_answers, make_tasks, read_subjects
+from unreel.annotate.asking import (
+    Subject,
+    chosen_subjects,
+    known_answers,
+    make_tasks,
+    read_subjects,
+)
 from unreel.annotate.assigning import assign
 from unreel.annotate.campaign import Annotator, Campaign, Copy, Interface, Task
 from unreel.annotate.copies import Copied, copy_urls, make_copies
@@ -42,6 +48,8 @@ class PushOrder:
     question: str = ""
     n_gold: int = 0
     prefill: Mapping[str, Value] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Names of the two clips of each; empty for all pairs that there are."""
     guidelines: str = ""
     """"" for those that come with the interface."""
 
@@ -92,8 +100,11 @@ def push(order: PushOrder, desk: Desk, heard: Heard) -> PushReport:
     rejected: list[Rejected] = []
     screen = screen_of(order.interface, question=order.question)
     subjects = read_subjects(order.benchmark, interface=order.interface, refused=rejected.append)
+    subjects = chosen_subjects(subjects, order.pairs)
     copies, failures = _copy_all(subjects, desk, heard)
-    tasks = make_tasks(subjects, copies, interface=order.interface, prefill=order.prefill)
+    tasks = make_tasks(
+        subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
+    )
     if not tasks:
         setting, problem = "BENCH", f"no clip of {order.benchmark} can be shown"
         why = "; ".join(sorted({str(failure) for failure in failures.values()})[:3])

@@ -47,6 +47,11 @@ from unreel.core.registry import Lazy
     help="JSONL of marks that half of the tasks show beforehand; the other half stays blind.",
 )
 @click.option(
+    "--pairs",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Under preference: what `unreel annotate pairs` chose.  [default: all pairs]",
+)
+@click.option(
     "--guidelines",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="HTML that annotators read first.  [default: the interface's own]",

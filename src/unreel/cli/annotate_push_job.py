@@ -12,6 +12,7 @@ from unreel.annotate.copies import Copied
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
 from unreel.annotate.office import Desk, Heard, PushOrder, PushReport, push
+from unreel.annotate.pairs.listing import read_pairs
 from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.settings import find_connection, studio_folder
 from unreel.cli.meter import Meter
@@ -79,6 +80,15 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
     return tuple(found)
 
 
+def _read_pairs(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if not given["pairs"]:
+        return ()
+    if given["interface"] != Interface.PREFERENCE:
+        setting, problem = "--pairs", f"{given['interface']} shows one clip at a time"
+        raise InvalidSettingError(setting, problem, "Take --interface preference, or no --pairs")
+    return tuple(read_pairs(given["pairs"]))
+
+
 def _read_order(given: Mapping[str, Any]) -> PushOrder:
     guidelines: Path | None = given["guidelines"]
     return PushOrder(
@@ -91,6 +101,7 @@ def _read_order(given: Mapping[str, Any]) -> PushOrder:
         question=given["question"],
         n_gold=given["gold"],
         prefill=read_prefill(given["prefill"]) if given["prefill"] else {},
+        pairs=_read_pairs(given),
         guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
     )
 
