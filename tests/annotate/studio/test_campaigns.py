@@ -182,12 +182,37 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     (shown,) = read_tasks(client, room.project, fields=())
     ben = speak_as("ben")
     result = write_result(Screened(keep=True), prepared.tasks[0], swapped=False)
-    post(ben, int(shown["id"]), result)
-    pull_campaign(client, ledger, "strangers", heard=hear)
-    ((_, record),) = ledger.records("strangers")
-    assert record.annotator == STRANGER
-    assert isinstance(record.outcome, Quarantined)
-    assert record.outcome.reason is QuarantineReason.NOT_THEIRS
+    place, own = f"/api/tasks/{shown['id']}/annotations/", accounts["ada"]
+    for forged in ({}, {"completed_by": own}):
+        ben.post(place, {"result": result, **forged})
+    data = {"video": "x", "fps": "24", "unreel_task": prepared.tasks[0].id}
+    smuggled = {"data": data, "annotations": [{"result": result, "completed_by": own}]}
+    ben.post(f"/api/projects/{room.project}/import", [smuggled])
+    assert pull_campaign(client, ledger, "strangers", heard=hear).new == 3
+    for _, record in ledger.records("strangers"):
+        assert record.annotator == STRANGER
+        assert isinstance(record.outcome, Quarantined)
+        assert record.outcome.reason is QuarantineReason.NOT_THEIRS
+
+
+def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    room = remembered_rooms(ledger, "spoiled")["ada/1"]
+    (shown,) = read_tasks(client, room.project, fields=())
+    keep, remove = (
+        write_result(Screened(keep=each), prepared.tasks[0], swapped=False)
+        for each in (True, False)
+    )
+    number = post(speak_as("ada"), int(shown["id"]), keep)
+    pull_campaign(client, ledger, "spoiled", heard=hear)
+    speak_as("ben").patch(f"/api/annotations/{number}/", {"result": remove})
+    pull_campaign(client, ledger, "spoiled", heard=hear)
+    first, second = (record for _, record in ledger.records("spoiled"))
+    assert (first.annotator, first.outcome) == ("ada", Screened(keep=True))
+    assert second.annotator == STRANGER
 
 
 JUNK: list[list[object]] = [

@@ -1,7 +1,6 @@
 """A campaign from the command line: up, push, links, pull, status."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -141,16 +140,14 @@ def test_people_decide_the_queue_of_curate(studio: Studio, bench: Path, tmp_path
 
 
 def test_up_runs_until_it_is_told_to_end_and_leaves_nothing(
-    postgres: Postgres, tmp_path: Path
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = postgres.create_database("up_ledger")
     port = free_port()
     words = ["up", "--program", studio_program(), "--port", port, "--state", tmp_path / "state"]
     command = [*UNREEL, *map(str, words), "--json"]
-    environment = {**os.environ, "UNREEL_LEDGER": ledger}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as up:
+    monkeypatch.setenv("UNREEL_LEDGER", ledger)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
         lines = []
         for line in up.stdout:

@@ -28,7 +28,9 @@ STRANGER: Final = "somebody-else"
 _LOOK_BACK: Final = timedelta(minutes=10)
 """A change is stamped before it can be seen, so a little is read again."""
 _AT_ONCE: Final = 500
-_KEPT: Final = ("id", "task", "completed_by", "result", "was_cancelled", "created_at", "updated_at")
+_AUTHORS: Final = ("completed_by", "updated_by")
+"""Who an annotation says to be by, which anybody may write, and by whom the server was sent it last."""
+_KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
 _FIELDS: Final = ("data", "annotations", "lead_time", *_KEPT[1:])
 _LONGEST_S: Final = 10**9
 _LONGEST_ID: Final = 100
@@ -142,12 +144,11 @@ def _record(
 
 
 def _outcome(annotation: Mapping[str, Any], ours: str, desk: _Desk) -> Value | Quarantined:
-    writer, assignment = annotation.get("completed_by"), desk.assigned.get(ours)
-    if isinstance(writer, dict):
-        writer = writer.get("id")
-    if writer != desk.room.owner:
-        detail = f"account {writer!a} wrote into the room of account {desk.room.owner}"[:200]
-        return Quarantined(QuarantineReason.NOT_THEIRS, detail)
+    assignment = desk.assigned.get(ours)
+    for author in _AUTHORS:
+        if annotation.get(author) != desk.room.owner:
+            detail = f"{author} is {annotation.get(author)!a}, not account {desk.room.owner}"[:200]
+            return Quarantined(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
         detail = f"task {ours!a} was never given to {desk.room.annotator}"
         return Quarantined(QuarantineReason.NOT_ASSIGNED, detail)
