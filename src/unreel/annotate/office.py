@@ -198,7 +198,7 @@ def _new_gold(
     order: PushOrder, tasks: list[Task], subjects: list[Subject], ledger: Ledger
 ) -> dict[str, Value]:
     """Known answers of the batch: chosen once, with the campaign's first one."""
-    if not order.n_gold or next(iter(ledger.assignments(order.campaign)), None) is not None:
+    if not order.n_gold or any(list(ledger.assignments(order.campaign))):
         return {}
     return known_answers(
         tasks, subjects, interface=order.interface, n=order.n_gold, seed=order.seed

@@ -55,8 +55,10 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
     """
     name = delivery.campaign.name
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
+    # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
+    given = list(delivery.ledger.assignments(name))
     rooms = sent = there = 0
-    for place, group in itertools.groupby(delivery.ledger.assignments(name), key=_place):
+    for place, group in itertools.groupby(given, key=_place):
         annotator, batch = place
         room = open_room(
             delivery.client,
