@@ -59,6 +59,8 @@ def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
         say(
             f"{pulled.quarantined:,} of those seen cannot be used; they are kept with their reasons"
         )
+    for room in pulled.gone:
+        say(f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again")
     for word, n in decided.items():
         say(f"{word}: {n:,} pieces")
 

@@ -68,7 +68,7 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
     """`name=address` with commas between, or a file with one in each line; an address names itself."""
     file = Path(text)
     is_file = "@" not in text and file.is_file()
-    words = file.read_text(encoding="utf-8").splitlines() if is_file else text.split(",")
+    words = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")
     found = []
     for word in filter(None, (word.strip() for word in words)):
         name, _, email = word.rpartition("=")

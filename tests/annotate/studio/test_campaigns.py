@@ -278,3 +278,21 @@ def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
     kept = json.loads((studio.folder / "accounts.json").read_text())
     for secret in (studio.token, *kept.values()):
         assert not any(secret in link.url for link in links)
+
+
+def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and_made_again(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.SCREENING, 2, name="vandals", people=PEOPLE[:2])
+    delivery = prepared.delivery(client, ledger, invite_people(studio, client))
+    push_assignments(delivery, heard=hear)
+    rooms = remembered_rooms(ledger, "vandals")
+    ben = speak_as("ben")
+    ben.patch(f"/api/projects/{rooms['ada/1'].project}/", {"description": "mine", "title": "mine"})
+    assert push_assignments(delivery, heard=hear).there == 4
+    assert remembered_rooms(ledger, "vandals") == rooms
+    ben.delete(f"/api/projects/{rooms['ada/1'].project}/")
+    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
+    again = push_assignments(delivery, heard=hear)
+    assert (again.sent, again.there) == (2, 2)
+    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ()

@@ -31,7 +31,7 @@ CAP_BYTES: Final = 64 * 1024 * 1024
 _WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 _OK: Final = range(200, 300)
 _REDIRECT: Final = range(300, 400)
-_FOUND_NOTHING: Final = 404
+NOT_FOUND: Final = 404
 _TOO_LARGE: Final = 413
 _AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
 _REJECTED: Final = frozenset({401, 403})
@@ -132,7 +132,7 @@ class StudioClient:
     def delete(self, path: str) -> None:
         """Sent once; what is not there any more is no error."""
         reply = self._send("DELETE", path, {}, None)
-        if not reply.is_ok and reply.status != _FOUND_NOTHING:
+        if not reply.is_ok and reply.status != NOT_FOUND:
             raise refusal(reply, f"DELETE {path}")
 
     def _write(self, method: str, path: str, body: object, parameters: Mapping[str, object]) -> Any:
@@ -199,7 +199,7 @@ def refusal(reply: Reply, what: str) -> MachineError:
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
         return KeyRejectedError(problem, remedy)
-    if reply.status == _FOUND_NOTHING:
+    if reply.status == NOT_FOUND:
         remedy = f"It was deleted there, or this is no Label Studio. {GO_ON}"
     elif reply.status == _TOO_LARGE:
         remedy = "Let the server in front of it take bodies of 64 MB"

@@ -17,7 +17,7 @@ from unreel.annotate.interfaces.data import TASK_KEY
 from unreel.annotate.interfaces.results import read_result
 from unreel.annotate.judgements import Quarantined, QuarantineReason, Record, Value
 from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.client import NOT_FOUND, StudioClient
 from unreel.annotate.studio.reading import read_tasks
 from unreel.annotate.studio.rooms import Room, remembered_rooms, room_mark
 
@@ -46,6 +46,8 @@ class Pulled:
     new: int
     quarantined: int
     """Of those seen."""
+    gone: tuple[str, ...] = ()
+    """Rooms that were deleted on the server; what was pulled of them before is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ def pull_campaign(
         given = ledger.assignments(campaign, annotator=room.annotator)
         assigned = {each.task: each for each in given if each.batch == room.batch}
         desk = _Desk(known, room, tasks, assigned)
+        if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
+            total = replace(total, gone=(*total.gone, key))
+            continue
         total = _pull_room(client, ledger, desk, since=cursors.get(key, ""), total=total)
         heard(total)
     return total

@@ -8,6 +8,7 @@ nothing of it.
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Final
 
 from unreel.annotate.campaign import Arm, Assignment, Campaign, Task
@@ -17,7 +18,7 @@ from unreel.annotate.interfaces.screens import Screen
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.reading import read_tasks
-from unreel.annotate.studio.rooms import PREFILLED, Room, open_room
+from unreel.annotate.studio.rooms import PREFILLED, Room, find_marked, open_room
 
 CHUNK: Final = 500
 """Tasks of one import."""
@@ -57,6 +58,7 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
     given = list(delivery.ledger.assignments(name))
+    marked = cache(partial(find_marked, delivery.client))
     rooms = sent = there = 0
     for place, group in itertools.groupby(given, key=_place):
         annotator, batch = place
@@ -66,6 +68,7 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
             delivery.campaign,
             screen=delivery.screen,
             place=(annotator, batch, delivery.accounts[annotator]),
+            marked=marked,
         )
         found = set() if room.is_new else _tidy(delivery.client, room)
         wanted = list(group)

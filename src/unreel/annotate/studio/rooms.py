@@ -6,7 +6,7 @@ that made it was killed before it could remember it.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,6 +37,8 @@ class Room:
     """Number of the annotator's account."""
     guidelines_version: str
     interface_version: str
+    created_at: str = ""
+    """When the server made it, which nobody can change: another project of its number is another's."""
     is_new: bool = False
     """Nothing can be in it yet."""
 
@@ -61,20 +63,24 @@ def open_room(
     *,
     screen: Screen,
     place: tuple[str, int, int],
+    marked: Callable[[], Mapping[str, int]] | None = None,
 ) -> Room:
     """The room of `place`: annotator, batch and the number of the annotator's account.
 
-    It is taken from memory, found by its mark, or made. Only then it is remembered.
+    It is taken from memory, found by its mark, or made. Only then it is remembered. `marked` spares
+    whoever opens many rooms to look for marks each time.
     """
     annotator, batch, owner = place
     mark = room_mark(campaign.name, annotator, batch)
     known = remembered_rooms(ledger, campaign.name).get(f"{annotator}/{batch}")
-    if known is not None and known.owner == owner and _has_mark(client, known.project, mark):
+    if known is not None and known.owner == owner and _is_same(client, known, mark):
         return known
-    project, is_new = find_marked(client).get(mark), False
+    found = find_marked(client) if marked is None else marked()
+    project, is_new = found.get(mark), False
     if project is None:
         title = f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE]
         project, is_new = _make(client, campaign, screen, title=title, mark=mark), True
+    made = client.get(f"/api/projects/{project}/")
     room = Room(
         project=project,
         annotator=annotator,
@@ -82,6 +88,7 @@ def open_room(
         owner=owner,
         guidelines_version=campaign.guidelines_version,
         interface_version=campaign.interface_version,
+        created_at=str(made.get("created_at", "")),
         is_new=is_new,
     )
     _serve_media(client, room)
@@ -115,10 +122,14 @@ def _projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
         page += 1
 
 
-def _has_mark(client: StudioClient, project: int, mark: str) -> bool:
-    reply = client.look(f"/api/projects/{project}/")
+def _is_same(client: StudioClient, room: Room, mark: str) -> bool:
+    """Whether the project is still the one that was remembered, also where its mark was edited away."""
+    reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document() if reply.is_ok else None
-    return isinstance(found, dict) and str(found.get("description") or "").endswith(mark)
+    if not isinstance(found, dict):
+        return False
+    is_marked = str(found.get("description") or "").endswith(mark)
+    return is_marked or bool(room.created_at and found.get("created_at") == room.created_at)
 
 
 def _make(
@@ -160,6 +171,7 @@ def _room_document(room: Room) -> dict[str, object]:
         "owner": room.owner,
         "guidelines_version": room.guidelines_version,
         "interface_version": room.interface_version,
+        "created_at": room.created_at,
     }
 
 
