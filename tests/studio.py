@@ -90,7 +90,7 @@ def studio(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iter
     server = Studio(
         studio_program(),
         tmp_path_factory.mktemp("studio"),
-        postgres.create_database(f"studio_{time.monotonic_ns()}"),
+        postgres.create_database(f"session_{time.monotonic_ns()}_studio"),
     )
     try:
         server.start()

@@ -109,6 +109,7 @@ def running(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["Studi
     server = StudioServer(plan)
     try:
         server.wait_until_up(tell)
+        server.require_own_token()
         remember_connection(plan.folder, plan.address)
         yield server
     finally:
@@ -157,6 +158,18 @@ class StudioServer:
         is_late = f"Label Studio was not up after {seconds:.0f} s"
         raise self._failed(is_late if self.is_alive else "Label Studio ended")
 
+    def require_own_token(self) -> None:
+        """Refuse a database that another state was begun with: no command could speak to it.
+
+        Raises:
+            MachineError: It does not know our token.
+        """
+        token = studio_secrets(self._plan.folder).token
+        if self._ask("/api/current-user/whoami", token) == HTTPStatus.UNAUTHORIZED:
+            problem = f"Label Studio's database does not know the token of {self._plan.folder}"
+            remedy = "Give --state the folder that it was first started with, or another database"
+            raise MachineError(problem, remedy)
+
     def wait(self) -> None:
         """Come back when it ended by itself.
 
@@ -172,16 +185,21 @@ class StudioServer:
         self._leash.end()
 
     def _is_up(self) -> bool:
+        return self._ask("/health") == HTTPStatus.OK
+
+    def _ask(self, path: str, token: str = "") -> int:
+        """The status of its reply; 0 where none comes."""
         address = urlsplit(self._plan.address)
         connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+        headers = {"Authorization": f"Token {token}"} if token else {}
         try:
-            connection.request("GET", "/health")
+            connection.request("GET", path, headers=headers)
             reply = connection.getresponse()
             reply.read(1 << 16)
         except (OSError, HTTPException):
-            return False
+            return 0
         else:
-            return reply.status == HTTPStatus.OK
+            return reply.status
         finally:
             connection.close()
 
