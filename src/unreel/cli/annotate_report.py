@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate_options import ledger_option, rule_options
+from unreel.cli.annotate_options import ledger_option, rule_options, state_option
 from unreel.cli.output import json_option
 from unreel.core.registry import Lazy
 
@@ -33,6 +33,7 @@ from unreel.core.registry import Lazy
 )
 @rule_options
 @click.option("--seed", default=0, show_default=True, help="Of intervals.")
+@state_option
 @ledger_option
 @json_option
 def report(*, as_json: bool, **given: Any) -> None:

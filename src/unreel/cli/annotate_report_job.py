@@ -24,7 +24,7 @@ from unreel.core.settings import read_settings
 def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the page and tell where it is."""
     settings = read_settings()
-    folder = studio_folder(settings)
+    folder = studio_folder(settings, given["state"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
         records = read_campaign(ledger, given["campaign"])
         address = given["url"] or _running(folder)

@@ -41,7 +41,7 @@ def write_card(card: Card) -> str:
         f"# {campaign.name}",
         f"{card.n_clips:,} clips with what people settled on under `{campaign.interface.value}`.",
         "## How it was made",
-        markdown_table(("", ""), _facts(card)),
+        markdown_table(("what", "how many, or which"), _facts(card)),
         "## How far people agree",
         _agreement(card),
         "## What people are worth",
