@@ -2,11 +2,11 @@
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from sqlalchemy import Connection, Engine, Insert, Select, Table, func, select, text
+from sqlalchemy import Column, Connection, Engine, Insert, Select, Table, func, select, text, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -37,8 +37,8 @@ class Ledger:
     """Campaigns, their tasks and assignments, and what people said: added to, never written over.
 
     Every method is one transaction: it is done when the call returns, or nothing is. Each may be called
-    again with the same, which changes nothing; so a killed command is run again. Iterators read while
-    they are used: give back what is not read to its end by `close()`, as any generator.
+    again with the same, which changes nothing; so a killed command is run again. Iterators read some rows
+    at a time while they are used, and hold nothing in between.
     """
 
     def __init__(self, engine: Engine, shown: str) -> None:
@@ -146,9 +146,7 @@ class Ledger:
 
     def tasks(self, campaign: str) -> Iterator[Task]:
         """The tasks in the order in which they were added."""
-        known = tables.tasks.c
-        query = select(known.body).where(known.campaign == campaign).order_by(known.seq)
-        return self._made(rows.task_of, self._stream(campaign, query))
+        return self._made(rows.task_of, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[Assignment]) -> int:
         """Give tasks to annotators, and tell how many are new; of a known one the first stands.
@@ -175,8 +173,10 @@ class Ledger:
         query = select(tables.assignments).where(known.campaign == campaign)
         if annotator is not None:
             query = query.where(known.annotator == annotator)
-        query = query.order_by(known.annotator, known.batch, known.position)
-        return self._made(rows.assignment_of, self._stream(campaign, query))
+        with self._reading() as connection:
+            _require_campaign(connection, campaign)
+        place = [known.annotator, known.batch, known.position]
+        return self._made(rows.assignment_of, self._pages(query, place))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
         """Keep a small thing that a server said, such as the number of a project; the last stands."""
@@ -212,9 +212,7 @@ class Ledger:
 
         Who has seen a number has seen all that came before it, whoever writes at the same time.
         """
-        known = tables.annotations.c
-        query = select(tables.annotations).where(known.campaign == campaign, known.seq > after)
-        found = self._stream(campaign, query.order_by(known.seq))
+        found = self._numbered(tables.annotations, campaign, after=after)
         return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
 
     def notice(
@@ -228,12 +226,8 @@ class Ledger:
 
     def notices(self, campaign: str, kind: str | None = None) -> list[Notice]:
         """What people decided, in order of arrival."""
-        known = tables.notices.c
-        query = select(*(column for column in known if column.name != "key"))
-        query = query.where(known.campaign == campaign).order_by(known.seq)
-        if kind is not None:
-            query = query.where(known.kind == kind)
-        return [Notice(**row) for row in self._stream(campaign, query)]
+        found = self._made(rows.notice_of, self._numbered(tables.notices, campaign))
+        return [notice for notice in found if kind in {None, notice.kind}]
 
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
@@ -254,17 +248,28 @@ class Ledger:
         with self._reading() as connection:
             return list(connection.execute(query).mappings())
 
-    def _stream(self, campaign: str, query: Select[Any]) -> Iterator[rows.Row]:
-        """Rows as they are read; an unknown campaign is refused now, not at the first row."""
+    def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
+        """A campaign's rows behind number `after` that are there now, in the order of their numbers."""
+        known = table.c
         with self._reading() as connection:
             _require_campaign(connection, campaign)
-        return self._streamed(query)
+            newest = select(func.max(known.seq)).where(known.campaign == campaign)
+            last = connection.execute(newest).scalar() or 0
+        query = select(table).where(known.campaign == campaign, known.seq > after)
+        return self._pages(query.where(known.seq <= last), [known.seq])
 
-    def _streamed(self, query: Select[Any]) -> Iterator[rows.Row]:
-        with self._reading() as connection:
-            found = connection.execute(query, execution_options={"yield_per": _AT_ONCE})
-            with contextlib.closing(found):
-                yield from found.mappings()
+    def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
+        """Rows in order of `place`, which tells them apart, some at a time.
+
+        Each page is a transaction of its own, so that who reads slowly, or not to the end, holds nothing.
+        """
+        page = self._read(query.order_by(*place).limit(_AT_ONCE))
+        while page:
+            yield from page
+            last = tuple(page[-1][column.name] for column in place)
+            behind = query.where(tuple_(*place) > last)
+            is_last = len(page) < _AT_ONCE
+            page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
         """What the rows stand for."""

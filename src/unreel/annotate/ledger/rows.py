@@ -6,19 +6,21 @@ of a pair, that a database takes nowhere else.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from unreel.annotate.campaign import Annotator, Arm, Assignment, Campaign, Interface, Task
 from unreel.annotate.judgements import VALUES, Quarantined, QuarantineReason, Record
+from unreel.annotate.ledger.notices import Notice
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 
 Row = Mapping[Any, Any]
 _TASKS: Final = TypeAdapter(Task)
 _JSON: Final = json.JSONEncoder(sort_keys=True)
+_NOTICE: Final = [each.name for each in fields(Notice)]
 _QUARANTINED: Final = "quarantined"
 
 
@@ -113,6 +115,11 @@ def notice_row(**told: Any) -> dict[str, Any]:
         msg = "a notice is text, and this one holds the character NUL. Take it out"
         raise InvalidValueError(msg)
     return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
+
+
+def notice_of(row: Row) -> Notice:
+    """The notice in `row`."""
+    return Notice(**{name: row[name] for name in _NOTICE})
 
 
 def _outcome_text(record: Record) -> str:

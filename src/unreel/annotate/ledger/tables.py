@@ -75,6 +75,7 @@ tasks: Final = Table(
     _needed("id"),
     _needed("body"),
     UniqueConstraint("campaign", "id"),
+    Index("ledger_tasks_in_order", "campaign", "seq"),
 )
 assignments: Final = Table(
     "ledger_assignments",

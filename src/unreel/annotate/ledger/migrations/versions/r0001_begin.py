@@ -70,6 +70,7 @@ def _make_work() -> None:
         sa.Column("body", sa.Text, nullable=False),
         sa.UniqueConstraint("campaign", "id"),
     )
+    op.create_index("ledger_tasks_in_order", "ledger_tasks", ["campaign", "seq"])
     op.create_table(
         "ledger_assignments",
         sa.Column("campaign", sa.Text, primary_key=True),
