@@ -1,5 +1,6 @@
 """A ledger is opened by its address, brought up to date once, and never shows its password."""
 
+import contextlib
 import multiprocessing
 import os
 import socket
@@ -158,6 +159,20 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(address: 
     with pytest.raises(InvalidSettingError, match="postgresql://USER:PASSWORD@HOST") as refused:
         open_ledger(address)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["postgresql:/u:secret@h/d", "sqlite:ledger.db"])
+def test_an_address_that_lacks_a_slash_is_no_file(address: str, tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path), pytest.raises(InvalidSettingError) as refused:
+        open_ledger(address)
+    assert "secret" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_password_with_an_at_sign_is_not_taken_for_a_host() -> None:
+    with pytest.raises(InvalidSettingError, match="%40") as refused:
+        open_ledger("postgresql://lead:hun@ter2@127.0.0.1:1/d")
+    assert "ter2" not in str(refused.value)
 
 
 def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path) -> None:

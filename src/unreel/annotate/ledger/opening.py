@@ -18,6 +18,8 @@ from unreel.core.writing import Folder
 _WAIT_S: Final = 30
 """How long a writer waits for another."""
 _OPTION: Final = "--ledger"
+_ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
+"""Begin an address that lacks a slash, and no name of a file that anybody means."""
 _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
 
 
@@ -58,8 +60,12 @@ def open_ledger(address: str) -> Ledger:
 
 
 def _url_of(address: str) -> URL:
-    if "://" not in address:
+    if "://" not in address and not address.startswith(_ALMOST):
         return URL.create("sqlite", database=address)
+    if address.partition("?")[0].count("@") > 1:
+        problem = "there are several @ in this address"
+        remedy = "Write one that belongs to the password as %40, or put the password into ~/.pgpass"
+        raise InvalidSettingError(_OPTION, problem, remedy)
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
