@@ -58,6 +58,18 @@ class Annotator:
             before = now
             self.page.wait_for_timeout(200)
 
+    def go_to_last(self, n_frames: int) -> None:
+        """Press the key for the last frame until the screen is there."""
+        for _ in range(_CLICKS):
+            self.press("Shift+Control+Alt+ArrowRight")
+            for _ in range(_LOOKS):
+                self.page.wait_for_timeout(200)
+                if self.frame() == n_frames:
+                    self.rest()
+                    return
+        msg = f"the screen stays at frame {self.frame()} of {n_frames}"
+        raise AssertionError(msg)
+
     def play_to(self, frame: int) -> None:
         """Play until about that frame, and pause."""
         self.press("Control+Alt+Space")
