@@ -20,7 +20,7 @@ from unreel.annotate.judgements import (
     Traced,
     Voted,
 )
-from unreel.annotate.ledger.notices import EXCLUSION, INCLUSION, Notice
+from unreel.annotate.ledger.notices import EXCLUSION, INCLUSION, REVIEW, Notice
 
 if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs none
     from unreel.annotate.ledger.ledger import Ledger
@@ -45,6 +45,8 @@ class CampaignRecords:
     """What stands and says nothing, and what somebody sent who was not asked, in order of arrival."""
     excluded: Mapping[str, Notice]
     """Annotators whose judgements do not count, each with the notice that says why."""
+    reviews: tuple[Notice, ...] = ()
+    """What reviewers said of tasks, in order."""
     n_records: int
     """Everything that was kept, what was edited later too."""
 
@@ -86,13 +88,15 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
         for _, seq, record in newest.values()
         if isinstance(record.outcome, Quarantined)
     ]
+    notices = ledger.notices(name)
     return CampaignRecords(
         campaign=ledger.campaign(name),
         tasks=tasks,
         assignments=given,
         standing={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
-        excluded=_excluded(ledger.notices(name)),
+        excluded=_excluded(notices),
+        reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
         n_records=n_records,
     )
 

@@ -20,6 +20,18 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_convert:convert"),
         "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
     ),
+    "consensus": Word(
+        Lazy("unreel.cli.annotate_consensus:consensus"),
+        "Tell what people settled on, and who said otherwise.",
+    ),
+    "review": Word(
+        Lazy("unreel.cli.annotate_consensus:review"),
+        "Accept what would stand for a task, or send it back.",
+    ),
+    "quality": Word(
+        Lazy("unreel.cli.annotate_quality:quality"),
+        "Tell who answers well, has changed, or does not look.",
+    ),
     "exclude": Word(
         Lazy("unreel.cli.annotate_people:exclude"),
         "Leave an annotator's judgements out; they stay in the ledger.",

@@ -45,6 +45,13 @@ def state_option(command: F) -> F:
 def rule_options(command: F) -> F:
     """Add the knobs of a consensus to a command."""
     command = click.option(
+        "--reviews",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="How many who did not judge a task must have accepted what stands for it.",
+    )(command)
+    command = click.option(
         "--method",
         type=click.Choice(["majority", "dawid-skene"]),
         default="majority",

@@ -12,4 +12,5 @@ def read_rule(given: Mapping[str, Any]) -> Rule:
         quorum=given["quorum"],
         min_overlap=given["min_overlap"],
         method=Method(given["method"]),
+        reviews=given["reviews"],
     )

@@ -21,6 +21,7 @@ from unreel.annotate.consensus.outcome import (
     Settled,
     Unsettled,
 )
+from unreel.annotate.consensus.reviewing import Review, apply_reviews
 from unreel.annotate.consensus.rule import Method, Rule
 from unreel.annotate.consensus.weighing import Weighing, weigh
 from unreel.annotate.consensus.words import choose_words
@@ -46,8 +47,16 @@ _KINDS: Final[Mapping[Interface, type[AnyValue]]] = {
 }
 
 
-def decide(judgements: Sequence[Opinion], rule: Rule, *, interface: Interface) -> Consensus:
+def decide(
+    judgements: Sequence[Opinion],
+    rule: Rule,
+    *,
+    interface: Interface,
+    reviews: Sequence[Review] = (),
+) -> Consensus:
     """What stands for each judged task of one campaign, whichever order the judgements come in.
+
+    `reviews` come in the order in which they were made.
 
     Raises:
         InvalidValueError: A judgement answers another interface's question, or somebody judged twice.
@@ -62,12 +71,13 @@ def decide(judgements: Sequence[Opinion], rule: Rule, *, interface: Interface) -
     tasks = by_task(judgements)
     weighing = weigh(tasks) if rule.method is Method.DAWID_SKENE else None
     tally = _tally(interface, weighing)
-    return Consensus(
+    found = Consensus(
         interface=interface,
         rule=rule,
         tasks={id_: _settle(opinions, rule, tally) for id_, opinions in tasks.items()},
         weights=weighing.weights if weighing else {},
     )
+    return apply_reviews(found, tasks, reviews) if reviews or rule.reviews else found
 
 
 def _tally(interface: Interface, weighing: Weighing | None) -> Tally:

@@ -33,6 +33,8 @@ class Open(StrEnum):
     UNSURE = "not-sure-enough"
     SENT_BACK = "sent-back"
     """A reviewer asked for it to be judged again."""
+    NOT_REVIEWED = "not-reviewed"
+    """Something would stand, and fewer reviewers than the rule wants have looked at it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,8 @@ class Unsettled:
     detail: str
     judgements: tuple[Dissent, ...]
     """What everybody said, by name."""
+    proposed: Settled | None = None
+    """What would stand once enough reviewers accept it."""
 
 
 Outcome = Settled | Unsettled

@@ -29,7 +29,13 @@ class Rule:
     sure: float = 0.5
     """How likely Dawid-Skene's answer must be for the task to be settled; at most so likely is not enough."""
 
+    reviews: int = 0
+    """How many people who did not judge a task must have accepted what stands for it."""
+
     def __post_init__(self) -> None:
+        if self.reviews < 0:
+            setting, problem = "reviews", f"{self.reviews} people cannot look"
+            raise InvalidSettingError(setting, problem, "Give 0 or more")
         for name, count in (("quorum", self.quorum), ("min-overlap", self.min_overlap)):
             if count < 1:
                 problem = f"{count} people cannot agree"

@@ -7,6 +7,8 @@ EXCLUSION: Final = "exclusion"
 """An annotator's judgements count no longer."""
 INCLUSION: Final = "inclusion"
 """They count again."""
+REVIEW: Final = "review"
+"""Somebody looked at what would stand for a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from unreel.annotate.agreement import measure_agreement
 from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.reviewing import read_review
 from unreel.annotate.consensus.rule import Rule
 from unreel.annotate.publishing.edition import Edition
 from unreel.annotate.publishing.humans import Poll
@@ -19,7 +20,9 @@ def gather(records: CampaignRecords, rule: Rule, *, seed: int = 0) -> Edition:
         campaign=records.campaign,
         tasks=records.tasks,
         opinions=opinions,
-        consensus=decide(opinions, rule, interface=interface),
+        consensus=decide(
+            opinions, rule, interface=interface, reviews=list(map(read_review, records.reviews))
+        ),
         agreement=measure_agreement(opinions, interface=interface, seed=seed),
         n_quarantined=len(records.quarantined),
         n_excluded=len(records.excluded),

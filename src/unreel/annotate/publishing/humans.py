@@ -89,6 +89,7 @@ def settle_without(poll: Poll, annotator: str) -> Truths:
         poll.rule,
         quorum=min(poll.rule.quorum, most),
         min_overlap=min(poll.rule.min_overlap, most),
+        reviews=0,
     )
     settled = decide(others, rule, interface=poll.interface).settled
     return {task: found.value for task, found in settled.items()}

@@ -109,6 +109,8 @@ def _excess(sample: Sample, n_labels: int) -> Statistic:
         known = np.isfinite(shares)
         n_known = known.sum(axis=1)
         total = np.where(known, shares, 0).sum(axis=1)
-        return np.divide(total - 1, n_known - 1, out=np.full(len(total), np.nan), where=n_known > 1)
+        excess: Array = np.full(len(total), np.nan)
+        np.divide(total - 1, n_known - 1, out=excess, where=n_known > 1)
+        return excess
 
     return excess_of

@@ -1,0 +1,188 @@
+"""Review: somebody who did not annotate a task looks at what would stand for it.
+
+A review is a notice in the ledger. It names the very value that was looked at, so that it says nothing
+of another one: whoever judges again, or is left out, opens the review anew.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from unreel.annotate.consensus.outcome import (
+    Consensus,
+    Open,
+    Outcome,
+    Settled,
+    Unsettled,
+    Way,
+)
+from unreel.annotate.judgements import VALUES
+from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+
+
+class Verdict(StrEnum):
+    """What a reviewer says."""
+
+    ACCEPT = "accept"
+    TAKE = "take"
+    """One annotator's word stands."""
+    SEND_BACK = "send-back"
+
+
+class Told(Protocol):
+    """A notice, as far as a review has to know it."""
+
+    @property
+    def subject(self) -> str:
+        """The task's id."""
+        ...
+
+    @property
+    def by(self) -> str:
+        """The reviewer."""
+        ...
+
+    @property
+    def said(self) -> str:
+        """The review in JSON."""
+        ...
+
+    @property
+    def at_us(self) -> int:
+        """When, in microseconds since 1970."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """One look of one person at what would stand for a task."""
+
+    task: str
+    by: str
+    verdict: Verdict
+    why: str
+    of: str = ""
+    """Which value was accepted or taken: `value_key` of it."""
+    annotator: str = ""
+    """Whose word is taken."""
+    at_us: int
+
+    @property
+    def said(self) -> str:
+        """The review as a notice keeps it."""
+        kept = {
+            "verdict": self.verdict.value,
+            "why": self.why,
+            "of": self.of,
+            "annotator": self.annotator,
+        }
+        return json.dumps(kept, sort_keys=True)
+
+
+def read_review(notice: Told) -> Review:
+    """A notice of the kind `review`.
+
+    Raises:
+        InvalidValueError: It says nothing that a review says.
+    """
+    try:
+        said = json.loads(notice.said)
+        verdict, words = Verdict(said["verdict"]), [said[k] for k in ("why", "of", "annotator")]
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"the notice about {notice.subject!a} is no review. Review the task again"
+        raise InvalidValueError(msg) from error
+    why, of, annotator = map(str, words)
+    return Review(
+        task=notice.subject,
+        by=notice.by,
+        verdict=verdict,
+        why=why,
+        of=of,
+        annotator=annotator,
+        at_us=notice.at_us,
+    )
+
+
+def value_key(value: AnyValue) -> str:
+    """Equal values have the same key, in every process."""
+    document = VALUES.dump_python(value, mode="json")
+    for trace in document.get("traces", ()):
+        trace["categories"] = sorted(trace["categories"])
+    return digest("value", json.dumps(document, sort_keys=True))[:24]
+
+
+def apply_reviews(
+    consensus: Consensus, tasks: Mapping[str, Sequence[Opinion]], reviews: Sequence[Review]
+) -> Consensus:
+    """The consensus after all reviews, which come in the order in which they were made."""
+    by_task: dict[str, list[Review]] = {}
+    for review in reviews:
+        by_task.setdefault(review.task, []).append(review)
+    need = consensus.rule.reviews
+    found = {
+        id_: _await(_review(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need)
+        for id_, outcome in consensus.tasks.items()
+    }
+    return replace(consensus, tasks=found)
+
+
+def _review(outcome: Outcome, opinions: Sequence[Opinion], reviews: Sequence[Review]) -> Outcome:
+    """What stands after each review in turn; who judged a task does not review it."""
+    judges = {opinion.annotator for opinion in opinions}
+    newest_us = max(opinion.submitted_us for opinion in opinions)
+    before = outcome
+    for review in reviews:
+        if review.by in judges:
+            continue
+        match review.verdict:
+            case Verdict.SEND_BACK:
+                back = _sent_back(review, opinions)
+                outcome = back if newest_us <= review.at_us else before
+            case Verdict.TAKE:
+                outcome = _taken(review, opinions) or outcome
+            case Verdict.ACCEPT:
+                outcome = _accepted(outcome if isinstance(outcome, Settled) else before, review)
+    return outcome
+
+
+def _sent_back(review: Review, opinions: Sequence[Opinion]) -> Unsettled:
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return Unsettled(why=Open.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said)
+
+
+def _taken(review: Review, opinions: Sequence[Opinion]) -> Settled | None:
+    """One annotator's word, unless they have said another since."""
+    for opinion in opinions:
+        if opinion.annotator == review.annotator and value_key(opinion.value) == review.of:
+            return Settled(
+                value=opinion.value,
+                support=tuple(o.annotator for o in opinions if o.value == opinion.value),
+                dissent=tuple(
+                    (other.annotator, other.value)
+                    for other in opinions
+                    if other.value != opinion.value
+                ),
+                method=Way.REVIEW,
+                words_of=opinion.annotator,
+                accepted_by=(review.by,),
+            )
+    return None
+
+
+def _accepted(outcome: Outcome, review: Review) -> Outcome:
+    """The value with one more reviewer behind it, if it is the one that was looked at."""
+    if isinstance(outcome, Unsettled) or value_key(outcome.value) != review.of:
+        return outcome
+    return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
+
+
+def _await(outcome: Outcome, opinions: Sequence[Opinion], need: int) -> Outcome:
+    if isinstance(outcome, Unsettled) or len(outcome.accepted_by) >= need:
+        return outcome
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
+    return Unsettled(why=Open.NOT_REVIEWED, detail=detail, judgements=said, proposed=outcome)

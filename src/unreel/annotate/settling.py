@@ -1,0 +1,118 @@
+"""What stands in a campaign now, and reviewing it."""
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotate.campaign import Task, require_word
+from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.outcome import Consensus, Outcome, Settled, Unsettled
+from unreel.annotate.consensus.reviewing import Review, Verdict, read_review, value_key
+from unreel.annotate.consensus.rule import Rule
+from unreel.annotate.ledger.notices import REVIEW
+from unreel.annotate.reading import CampaignRecords, judgements, read_campaign
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+
+if TYPE_CHECKING:  # heavy
+    from unreel.annotate.ledger.ledger import Ledger
+
+
+_NEAREST: Final = 10
+"""Names that are told where none fits: a campaign may have thousands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a reviewer says of a task."""
+
+    task: str
+    """The task's id."""
+    verdict: Verdict
+    annotator: str = ""
+    """Whose word is taken."""
+    by: str
+    why: str = ""
+    at_us: int
+
+    def __post_init__(self) -> None:
+        require_word("--by", self.by)
+        if self.verdict is Verdict.SEND_BACK and not self.why.strip():
+            setting, problem = "--why", "who judges a task again has to know the reason"
+            raise InvalidSettingError(setting, problem, "Say it in a few words")
+
+
+def settle(records: CampaignRecords, rule: Rule) -> Consensus:
+    """What stands for each judged task, by the judgements that count and all reviews."""
+    return decide(
+        list(judgements(records)),
+        rule,
+        interface=records.campaign.interface,
+        reviews=[read_review(notice) for notice in records.reviews],
+    )
+
+
+def find_task(records: CampaignRecords, name: str) -> Task:
+    """The task of that id, or the one about the clip of that name.
+
+    Raises:
+        UnknownNameError: There is none, or several show the clip.
+    """
+    if name in records.tasks:
+        return records.tasks[name]
+    showing = [
+        task for task in records.tasks.values() if name in (" | ".join(task.names), *task.names)
+    ]
+    if len(showing) == 1:
+        return showing[0]
+    kind = f"task of {records.campaign.name}"
+    names = [each for task in records.tasks.values() for each in task.names]
+    near = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
+    raise UnknownNameError(kind, name, [task.id for task in showing] or near)
+
+
+def review_task(ledger: "Ledger", records: CampaignRecords, looked: Looked, rule: Rule) -> Outcome:
+    """Keep what a reviewer said, and tell what stands now.
+
+    Raises:
+        InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.
+    """
+    said = {
+        each.annotator: each.value for each in judgements(records) if each.task.id == looked.task
+    }
+    if looked.by in said or not said:
+        problem = f"{looked.by} judged it" if said else "nobody judged the task yet"
+        remedy = "Let somebody else review it" if said else "Pull first: unreel annotate pull"
+        setting = "--by" if said else "review"
+        raise InvalidSettingError(setting, problem, remedy)
+    outcome = settle(records, rule).tasks[looked.task]
+    of = ""
+    if looked.verdict is Verdict.TAKE:
+        if looked.annotator not in said:
+            kind = "annotator of the task"
+            raise UnknownNameError(kind, looked.annotator, sorted(said))
+        of = value_key(said[looked.annotator])
+    if looked.verdict is Verdict.ACCEPT:
+        of = value_key(_proposed(outcome).value)
+    kept = Review(
+        task=looked.task,
+        by=looked.by,
+        verdict=looked.verdict,
+        why=looked.why,
+        of=of,
+        annotator=looked.annotator,
+        at_us=looked.at_us,
+    )
+    name = records.campaign.name
+    ledger.notice(name, REVIEW, looked.task, looked.by, kept.said, looked.at_us)
+    return settle(read_campaign(ledger, name), rule).tasks[looked.task]
+
+
+def _proposed(outcome: Outcome) -> Settled:
+    """What would stand, whether or not it still waits for reviewers."""
+    found = outcome.proposed if isinstance(outcome, Unsettled) else outcome
+    if found is None:
+        problem = "nothing stands for the task that could be accepted"
+        remedy = "Take one annotator's word with --take, or send it back"
+        setting = "--accept"
+        raise InvalidSettingError(setting, problem, remedy)
+    return found

@@ -1,0 +1,123 @@
+"""One or two rounds of review over what would stand."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from opinions import rated, said, task, trace, traced
+from unreel.annotate.campaign import Interface
+from unreel.annotate.consensus.deciding import decide
+from unreel.annotate.consensus.outcome import Open, Outcome, Settled, Unsettled, Way
+from unreel.annotate.consensus.reviewing import Review, Verdict, read_review, value_key
+from unreel.annotate.consensus.rule import Rule
+from unreel.annotate.opinion import AnyValue, Said
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.trace import Category
+
+ID = task().id
+SAID = said({"ann": rated(2), "ben": rated(2), "cem": rated(4)})
+APART = said({"ann": traced(trace(0, 20)), "ben": traced(trace(50, 80))})
+
+
+@dataclass(frozen=True)
+class _Notice:
+    subject: str
+    by: str
+    said: str
+    at_us: int = 10
+
+
+def _review(
+    by: str, verdict: Verdict, of: AnyValue | None = None, annotator: str = "", at_us: int = 10
+) -> Review:
+    key = value_key(of) if of else ""
+    return Review(
+        task=ID, by=by, verdict=verdict, why="look", of=key, annotator=annotator, at_us=at_us
+    )
+
+
+def _after(*reviews: Review, opinions: list[Said] = SAID, need: int = 0) -> Outcome:
+    interface = Interface.TRACE if opinions is APART else Interface.REALISM
+    rule = Rule(reviews=need)
+    (found,) = decide(opinions, rule, interface=interface, reviews=reviews).tasks.values()
+    return found
+
+
+def test_without_a_review_a_task_waits_with_what_would_stand() -> None:
+    found = _after(need=1)
+    assert isinstance(found, Unsettled)
+    assert found.why is Open.NOT_REVIEWED
+    assert found.proposed is not None
+    assert found.proposed.value == rated(2)
+
+
+def test_as_many_different_reviewers_as_the_rule_wants_settle_it() -> None:
+    first, second = (_review(by, Verdict.ACCEPT, rated(2)) for by in ("rea", "rob"))
+    assert isinstance(_after(first, need=1), Settled)
+    assert isinstance(_after(first, first, need=2), Unsettled)
+    found = _after(first, second, need=2)
+    assert isinstance(found, Settled)
+    assert found.accepted_by == ("rea", "rob")
+
+
+def test_a_review_of_another_value_says_nothing() -> None:
+    assert isinstance(_after(_review("rea", Verdict.ACCEPT, rated(3)), need=1), Unsettled)
+
+
+def test_who_judged_a_task_does_not_review_it() -> None:
+    assert isinstance(_after(_review("ann", Verdict.ACCEPT, rated(2)), need=1), Unsettled)
+    assert isinstance(_after(_review("ann", Verdict.SEND_BACK)), Settled)
+
+
+def test_a_task_that_is_sent_back_is_open_until_somebody_judges_it_again() -> None:
+    back = _review("rea", Verdict.SEND_BACK)
+    found = _after(back)
+    assert isinstance(found, Unsettled)
+    assert found.why is Open.SENT_BACK
+    assert "rea" in found.detail
+    again = [*SAID[:2], Said(annotator="cem", task=task(), value=rated(2), submitted_us=11)]
+    assert isinstance(_after(back, opinions=again), Settled)
+
+
+def test_another_reviewer_may_accept_what_was_sent_back() -> None:
+    found = _after(_review("rea", Verdict.SEND_BACK), _review("rob", Verdict.ACCEPT, rated(2)))
+    assert isinstance(found, Settled)
+    assert found.accepted_by == ("rob",)
+
+
+def test_sending_back_takes_acceptance_away() -> None:
+    found = _after(_review("rob", Verdict.ACCEPT, rated(2)), _review("rea", Verdict.SEND_BACK))
+    assert isinstance(found, Unsettled)
+
+
+def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
+    assert isinstance(_after(opinions=APART), Unsettled)
+    taken = APART[0].value
+    found = _after(_review("rea", Verdict.TAKE, taken, "ann"), opinions=APART, need=1)
+    assert isinstance(found, Settled)
+    assert (found.value, found.method, found.support) == (taken, Way.REVIEW, ("ann",))
+    assert found.dissent == (("ben", APART[1].value),)
+    stale = _review("rea", Verdict.TAKE, APART[1].value, "ann")
+    assert isinstance(_after(stale, opinions=APART), Unsettled)
+
+
+def test_a_review_survives_the_ledger() -> None:
+    review = _review("rea", Verdict.TAKE, rated(2), "ann")
+    assert read_review(_Notice(ID, "rea", review.said)) == review
+
+
+@pytest.mark.parametrize("kept", ["", "[]", "{}", '{"verdict": "maybe"}', "null", "3"])
+def test_a_notice_that_is_no_review_is_refused(kept: str) -> None:
+    with pytest.raises(InvalidValueError, match="Review the task again"):
+        read_review(_Notice(ID, "rea", kept))
+
+
+def test_equal_values_have_one_key_whatever_the_order_of_their_categories() -> None:
+    kinds = list(Category)
+    one, other = (traced(trace(0, 9, kinds=found)) for found in (kinds, kinds[::-1]))
+    assert value_key(one) == value_key(other) != value_key(traced(trace(0, 9)))
+
+
+def test_a_negative_number_of_reviews_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="reviews"):
+        Rule(reviews=-1)
