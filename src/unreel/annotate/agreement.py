@@ -15,7 +15,7 @@ from unreel.annotate.campaign import Copy, Interface
 from unreel.annotate.consensus.matching import Mark, cluster_marks
 from unreel.annotate.judgements import Traced
 from unreel.annotate.opinion import DISCARD, Opinion, answer_of, by_task
-from unreel.annotate.tubes import shared_box_iou, temporal_iou, tube_iou
+from unreel.annotate.tubes import shared_box_iou, sweep, temporal_iou, tube_iou
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
@@ -138,9 +138,10 @@ def _compare_faults(
     yield Comparison(figure=Figure.SAME_FAULTS, scene=scene, pair=pair, value=value)
     for one, other in shared:
         kinds = one.categories | other.categories
+        tubes = sweep(one, copy), sweep(other, copy)
         values = {
-            Figure.TUBE_IOU: tube_iou(one, other, copy),
-            Figure.BOX_IOU: shared_box_iou(one, other, copy),
+            Figure.TUBE_IOU: tube_iou(*tubes),
+            Figure.BOX_IOU: shared_box_iou(*tubes),
             Figure.TEMPORAL_IOU: temporal_iou(one.span, other.span),
             Figure.SAME_KINDS: len(one.categories & other.categories) / len(kinds)
             if kinds

@@ -5,17 +5,40 @@ corners move evenly; before the first and after the last they stand still.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from unreel.annotate.campaign import Copy
 from unreel.core.box import Box
-from unreel.core.span import TimeSpan
+from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import Trace
 
 Corners = npt.NDArray[np.float64]
 """x0, y0, x1, y1 at each of several instants."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tube:
+    """A trace as it is on every frame of its span."""
+
+    span: TimeSpan
+    first: int
+    """Number of its first frame."""
+    end: int
+    """Number of the frame after its last one."""
+    corners: Corners | None
+    """Of each of its frames; `None` where the trace does not say where it is."""
+
+
+def sweep(trace: Trace, copy: Copy) -> Tube:
+    """The tube of a trace through a copy."""
+    first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
+    if not trace.track:
+        return Tube(trace.span, first, end, None)
+    instants_us = np.rint(np.arange(first, end) * (MICROSECONDS / float(copy.rate)))
+    return Tube(trace.span, first, end, corners_at(trace, instants_us.astype(np.int64)))
 
 
 def corners_at(trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]) -> Corners:
@@ -32,51 +55,47 @@ def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
     return shared / (one.length_us + other.length_us - shared)
 
 
-def shared_box_iou(one: Trace, other: Trace, copy: Copy) -> float | None:
+def shared_box_iou(one: Tube, other: Tube) -> float | None:
     """Mean over the frames of both spans of the boxes' IoU; `None` without such a frame or a track."""
-    if not (one.track and other.track):
-        return None
-    shared = _frames(copy, one.span) & _frames(copy, other.span)
-    if not shared:
-        return None
-    return float(_ious(one, other, _instants(copy, shared)).mean())
+    overlaps = _overlaps(one, other)
+    return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
-def tube_iou(one: Trace, other: Trace, copy: Copy) -> float | None:
+def tube_iou(one: Tube, other: Tube) -> float | None:
     """Mean over the frames of either span of the boxes' IoU, 0 where only one trace is; `None` without a track."""
-    if not (one.track and other.track):
+    overlaps = _overlaps(one, other)
+    if overlaps is None:
         return None
-    ours, theirs = _frames(copy, one.span), _frames(copy, other.span)
-    shared = ours & theirs
-    if not shared:
-        return 0.0
-    return float(_ious(one, other, _instants(copy, shared)).sum()) / len(ours | theirs)
+    either = (one.end - one.first) + (other.end - other.first) - len(overlaps)
+    return float(overlaps.sum()) / either
 
 
 def likeness(one: Trace, other: Trace, copy: Copy) -> float:
+    """How alike two traces are, from 0 to 1."""
+    return alike(sweep(one, copy), sweep(other, copy))
+
+
+def alike(one: Tube, other: Tube) -> float:
     """Tube IoU, or temporal IoU where one of them does not say where it is."""
-    tube = tube_iou(one, other, copy)
-    return temporal_iou(one.span, other.span) if tube is None else tube
+    found = tube_iou(one, other)
+    return temporal_iou(one.span, other.span) if found is None else found
 
 
 def _corners(box: Box) -> tuple[float, float, float, float]:
     return box.x0, box.y0, box.x1, box.y1
 
 
-def _frames(copy: Copy, span: TimeSpan) -> set[int]:
-    """Frames on the screen during the span; one that only just touches it at its end is none."""
-    first, last = copy.frame_at(span.start_us), copy.frame_at(span.end_us - 1)
-    return set(range(first, last + 1))
-
-
-def _instants(copy: Copy, frames: set[int]) -> npt.NDArray[np.int64]:
-    return np.array([copy.at_us(frame) for frame in sorted(frames)], dtype=np.int64)
-
-
-def _ious(one: Trace, other: Trace, instants_us: npt.NDArray[np.int64]) -> Corners:
-    ours, theirs = corners_at(one, instants_us), corners_at(other, instants_us)
+def _overlaps(one: Tube, other: Tube) -> Corners | None:
+    """IoU of the boxes on each frame that both have; `None` where one has no boxes."""
+    if one.corners is None or other.corners is None:
+        return None
+    first, end = max(one.first, other.first), min(one.end, other.end)
+    if first >= end:
+        return np.zeros(0)
+    ours = one.corners[first - one.first : end - one.first]
+    theirs = other.corners[first - other.first : end - other.first]
     sides = np.minimum(ours[:, 2:], theirs[:, 2:]) - np.maximum(ours[:, :2], theirs[:, :2])
     shared = np.clip(sides, 0, None).prod(axis=1)
     areas = (ours[:, 2:] - ours[:, :2]).prod(axis=1) + (theirs[:, 2:] - theirs[:, :2]).prod(axis=1)
-    overlaps: Corners = np.minimum(1.0, shared / (areas - shared))
-    return overlaps
+    found: Corners = np.minimum(1.0, shared / (areas - shared))
+    return found

@@ -10,7 +10,7 @@ from unreel.annotate.campaign import Copy, Task
 from unreel.annotate.consensus.matching import Cluster, Mark, cluster_marks, order
 from unreel.annotate.consensus.rule import Rule
 from unreel.annotate.consensus.words import choose_words
-from unreel.annotate.tubes import corners_at, likeness
+from unreel.annotate.tubes import alike, corners_at, sweep
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -54,7 +54,7 @@ def _merge(task: Task, cluster: Cluster, quorum: int) -> Fault:
     stands when a quorum marked one.
     """
     copy = task.copies[0]
-    far = {mark.annotator: _distance(mark, cluster, copy) for mark in cluster}
+    far = _distances(cluster, copy)
     span = _middle_span([mark.trace.span for mark in cluster], copy)
     placed = [mark for mark in cluster if mark.trace.track]
     closest = min(placed, key=lambda mark: far[mark.annotator], default=None)
@@ -73,10 +73,13 @@ def _merge(task: Task, cluster: Cluster, quorum: int) -> Fault:
     return Fault(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _distance(mark: Mark, cluster: Cluster, copy: Copy) -> float:
-    """How unlike the others a mark is; rounded, so that equal marks are equally far."""
-    others = [likeness(mark.trace, other.trace, copy) for other in cluster if other is not mark]
-    return round(-sum(others), 9)
+def _distances(cluster: Cluster, copy: Copy) -> dict[str, float]:
+    """By annotator, how unlike the others their mark is; rounded, so that equal marks are equally far."""
+    tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
+    return {
+        who: round(-sum(alike(tube, other) for other in tubes.values() if other is not tube), 9)
+        for who, tube in tubes.items()
+    }
 
 
 def _majority_kinds(cluster: Cluster) -> frozenset[Category]:

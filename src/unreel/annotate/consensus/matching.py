@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotate.campaign import Copy
-from unreel.annotate.tubes import likeness
+from unreel.annotate.tubes import alike, sweep
 from unreel.core.trace import Trace
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.
@@ -69,10 +69,11 @@ def order(trace: Trace) -> tuple[object, ...]:
 def _compare(marks: Sequence[Mark], copy: Copy) -> _Likes:
     place = np.zeros((len(marks), len(marks)))
     said = np.zeros_like(place)
+    tubes = [sweep(mark.trace, copy) for mark in marks]
     for i, j in combinations(range(len(marks)), 2):
         one, other = marks[i], marks[j]
         if one.annotator != other.annotator:
-            place[i, j] = place[j, i] = likeness(one.trace, other.trace, copy)
+            place[i, j] = place[j, i] = alike(tubes[i], tubes[j])
             said[i, j] = said[j, i] = _same_said(one.trace, other.trace)
     return _Likes(place, place + said)
 
