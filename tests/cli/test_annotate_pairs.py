@@ -107,10 +107,10 @@ def test_clips_are_ranked_with_intervals(run: Any, ledger: Path) -> None:
     told = json.loads(typed(run, "rank", "liked", "--ledger", ledger, "--json").stdout)
     assert [clip["name"] for clip in told["clips"]][::5] == ["c00", "c05"]
     assert told["n_judgements"] == 30
-    first = told["clips"][0]["strength"]
+    first = told["clips"][0]["believed"]
     assert first["low"] < first["value"] < first["high"]
     table = typed(run, "rank", "liked", "--ledger", ledger).stdout.splitlines()
-    assert table[0].split("\t") == ["place", "clip", "strength", "share"]
+    assert table[0].split("\t") == ["place", "clip", "strength", "believed", "share"]
     assert len(table) == 7
     assert "liked" in typed(run, "rank", "like", "--ledger", ledger, status=2).stderr
 

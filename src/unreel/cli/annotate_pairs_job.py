@@ -56,11 +56,12 @@ def tell_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
             "place": clip.place,
             "clip": clip.name,
             "strength": _spell(clip.strength),
+            "believed": _spell(clip.believed),
             "share": _spell(clip.share),
         }
         for clip in found.clips
     ]
-    print_table(("place", "clip", "strength", "share"), rows)
+    print_table(("place", "clip", "strength", "believed", "share"), rows)
 
 
 def _is_entry(row: object) -> bool:

@@ -113,7 +113,7 @@ def test_a_pair_that_is_listed_both_ways_is_one(tmp_path: Path) -> None:
 
 
 def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> None:
-    names = [f"c{number}" for number in range(8)]
+    names = [f"c{number}" for number in range(8)]  # all but every fourth prefer the lower number
     said = [
         prefers(who, *(pair if (at + int(who)) % 4 else pair[::-1]))
         for at, pair in enumerate(combinations(names, 2))
@@ -124,9 +124,9 @@ def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> No
     assert (ranking.n_judgements, ranking.n_comparisons, ranking.drawn) == (84, 84, "pair")
     assert places["c0"] < places["c7"]
     strongest, *_, weakest = ranking.clips
-    assert isinstance(strongest.strength, Estimate)
-    assert isinstance(weakest.strength, Estimate)
-    assert strongest.strength.value > weakest.strength.value
+    assert isinstance(strongest.believed, Estimate)
+    assert isinstance(weakest.believed, Estimate)
+    assert strongest.believed.low > weakest.believed.high
     assert isinstance(strongest.share, Estimate)
     assert 0.5 < strongest.share.value <= 1
     assert set(comparisons(said[:2])) <= {("c0", "c1"), ("c1", "c0")}
@@ -136,6 +136,7 @@ def test_an_order_exists_where_strengths_have_no_limit() -> None:
     ranking = rank([prefers("x", "a", "b"), prefers("x", "b", "c")], seed=0)
     assert [clip.name for clip in ranking.clips] == ["a", "b", "c"]
     assert all(isinstance(clip.strength, Unmeasured) for clip in ranking.clips)
+    assert all(isinstance(clip.believed, Estimate) for clip in ranking.clips)
 
 
 def test_one_question_is_turned_into_pairs_within_each_annotator() -> None:

@@ -15,11 +15,11 @@ from unreel.annotate.judgements import Passed, Preferred
 from unreel.annotate.pairs.planning import belief_of
 from unreel.annotate.reading import Judgement
 from unreel.core.errors import InvalidValueError
-from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.verdict import Position
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.pair_choice import MOST
-from unreel.stats.proportion import share_of
+from unreel.stats.pair_choice import MOST, Belief
+from unreel.stats.proportion import normal_quantile, share_of
 from unreel.stats.ranking import Battle, Outcome, bradley_terry
 
 _MOST: Final = 1_000_000
@@ -34,7 +34,11 @@ class Ranked:
     """From 1; the order of what is believed of strengths, which exists however few have spoken."""
     name: str
     strength: Measured
-    """Bradley and Terry's, a natural logarithm around 0, with an interval."""
+    """Bradley and Terry's, a natural logarithm around 0, with an interval by resampling."""
+    believed: Measured
+    """The same as it is believed after all comparisons, around 0 with a spread of 2 before them. It has
+    an interval where few comparisons leave resamples without a value; the comparisons count as
+    independent, so that pairs of one person's answers have none."""
     share: Measured
     """Of its comparisons won, or of its answers that passed."""
 
@@ -71,9 +75,12 @@ def rank(judgements: Iterable[Judgement], *, seed: int, level: float = 0.95) -> 
     if not battles or len(shares) > MOST:
         msg = f"{len(battles)} comparisons of {len(shares)} clips give no ranking. Pull more judgements"
         raise InvalidValueError(msg)
+    dependent = None if drawn == "pair" else Unmeasured("answers stand in many pairs at once")
     strengths = bradley_terry(battles, seed=seed, level=level)
     return Ranking(
-        clips=tuple(_ranked(sorted(shares), battles, strengths, shares)),
+        clips=tuple(
+            _ranked(sorted(shares), battles, strengths, shares, dependent=dependent, level=level)
+        ),
         n_judgements=len(said),
         n_comparisons=len(battles),
         drawn=drawn,
@@ -117,18 +124,32 @@ def _ranked(
     battles: Sequence[Battle],
     strengths: dict[str, Measured],
     shares: Mapping[str, Measured],
+    *,
+    dependent: Unmeasured | None,
+    level: float,
 ) -> Iterator[Ranked]:
     belief = belief_of(names, [(battle.first, battle.second) for battle in battles])
     order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
     nothing = Unmeasured("nobody passed one of it and another clip, and failed the other")
+    fought = Counter(name for battle in battles for name in (battle.first, battle.second))
     for place, at in enumerate(order, start=1):
         name = names[at]
         yield Ranked(
             place=place,
             name=name,
             strength=strengths.get(name, nothing),
+            believed=dependent or _believed(belief, at, n=fought[name], level=level),
             share=shares[name],
         )
+
+
+def _believed(belief: Belief, at: int, *, n: int, level: float) -> Measured:
+    value = float(belief.mean[at] - belief.mean.mean())
+    # Around the mean of all: where they lie together says nothing of who is stronger.
+    own = belief.covariance[at]
+    variance = float(own[at] - 2 * own.mean() + belief.covariance.mean())
+    reach = normal_quantile(level) * max(variance, 0.0) ** 0.5
+    return Estimate(value=value, low=value - reach, high=value + reach, n=n, level=level)
 
 
 def _won(battles: Sequence[Battle], *, seed: int, level: float) -> dict[str, Measured]:
