@@ -47,6 +47,12 @@ _WORDS: Final[Mapping[str, Word]] = {
         Lazy("unreel.cli.annotate_report:report"),
         "Show a campaign on one page, disagreements first.",
     ),
+    "polish": Word(
+        Lazy("unreel.cli.annotate_polish:polish"), "Have a model merge what people wrote."
+    ),
+    "confirm": Word(
+        Lazy("unreel.cli.annotate_polish:confirm"), "Say that a polished text means the same."
+    ),
     "pairs": Word(
         Lazy("unreel.cli.annotate_pairs:pairs"), "Choose the pairs of clips that people compare."
     ),
