@@ -16,8 +16,8 @@ from unreel.core.registry import Lazy
 @click.option(
     "--interface",
     required=True,
-    type=click.Choice(["screening", "trace", "realism", "preference", "reality", "pass-fail"]),
-    help="What is asked.",
+    metavar="WORD",
+    help="What is asked: screening, trace, realism, preference, reality or pass-fail.",
 )
 @click.option("--question", default="", help="What pass-fail asks.")
 @click.option(

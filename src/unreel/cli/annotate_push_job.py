@@ -17,7 +17,7 @@ from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.settings import find_connection, studio_folder
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.failure import Failure
 from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.engine.place import Place
@@ -94,7 +94,7 @@ def _read_order(given: Mapping[str, Any]) -> PushOrder:
     return PushOrder(
         benchmark=given["bench"],
         campaign=given["campaign"],
-        interface=Interface(given["interface"]),
+        interface=_read_interface(given["interface"]),
         annotators=read_annotators(given["annotators"]),
         overlap=given["overlap"],
         seed=given["seed"],
@@ -104,6 +104,14 @@ def _read_order(given: Mapping[str, Any]) -> PushOrder:
         pairs=_read_pairs(given),
         guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
     )
+
+
+def _read_interface(word: str) -> Interface:
+    known = {each.value: each for each in Interface}
+    if word not in known:
+        kind = "interface"
+        raise UnknownNameError(kind, word, list(known))
+    return known[word]
 
 
 def _find_media(text: str | None, client: StudioClient, settings: Settings) -> Place:

@@ -6,6 +6,7 @@ nothing of it.
 """
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,8 +21,10 @@ from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.reading import read_tasks
 from unreel.annotate.studio.rooms import PREFILLED, Room, find_marked, open_room
 
-CHUNK: Final = 500
-"""Tasks of one import."""
+CHUNK: Final = 5000
+"""Tasks of one import: each costs Label Studio as much as counting the whole project anew."""
+CHUNK_BYTES: Final = 16 * 1024 * 1024
+"""With marks from before a chunk is full sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +78,9 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
         missing = [assignment for assignment in wanted if assignment.task not in found]
         rooms, there = rooms + 1, there + len(wanted) - len(missing)
         heard(sent + there)
-        for chunk in _chunks(missing):
-            _send(delivery, room, chunk, tasks)
+        entries = (_entry(delivery, each, tasks[each.task]) for each in missing)
+        for chunk in _chunks(entries):
+            _send(delivery.client, room, chunk)
             sent += len(chunk)
             heard(sent + there)
         if missing and not room.is_new:
@@ -88,18 +92,25 @@ def _place(assignment: Assignment) -> tuple[str, int]:
     return assignment.annotator, assignment.batch
 
 
-def _chunks(missing: list[Assignment]) -> Iterator[list[Assignment]]:
-    return (missing[start : start + CHUNK] for start in range(0, len(missing), CHUNK))
+def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Tasks of one import each, neither too many nor too large."""
+    chunk: list[dict[str, Any]] = []
+    n_bytes = 0
+    for entry in entries:
+        chunk.append(entry)
+        n_bytes += len(json.dumps(entry))
+        if len(chunk) >= CHUNK or n_bytes >= CHUNK_BYTES:
+            yield chunk
+            chunk, n_bytes = [], 0
+    if chunk:
+        yield chunk
 
 
-def _send(
-    delivery: Delivery, room: Room, chunk: list[Assignment], tasks: Mapping[str, Task]
-) -> None:
-    sent = [_entry(delivery, assignment, tasks[assignment.task]) for assignment in chunk]
-    delivery.client.post(f"/api/projects/{room.project}/import", sent)
-    if any("predictions" in entry for entry in sent):
+def _send(client: StudioClient, room: Room, chunk: list[dict[str, Any]]) -> None:
+    client.post(f"/api/projects/{room.project}/import", chunk)
+    if any("predictions" in entry for entry in chunk):
         # Label Studio shows marks of the version that a project names, and of no other.
-        delivery.client.patch(f"/api/projects/{room.project}/", {"model_version": PREFILLED})
+        client.patch(f"/api/projects/{room.project}/", {"model_version": PREFILLED})
 
 
 def _entry(delivery: Delivery, assignment: Assignment, task: Task) -> dict[str, Any]:
