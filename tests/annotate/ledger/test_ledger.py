@@ -2,9 +2,7 @@
 
 import multiprocessing
 import secrets
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
 import pytest
@@ -14,7 +12,6 @@ from sqlalchemy.exc import DBAPIError
 from campaigns import ANN, BEN, CAMPAIGN, CAT, append_some, in_order, record_of, task_of, tasks_of
 from unreel.annotate.campaign import Annotator, Arm, Assignment, Interface
 from unreel.annotate.judgements import Quarantined, QuarantineReason, Rated, Record, Traced, Voted
-from unreel.annotate.ledger import rows, tables
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.ledger.opening import open_ledger
 from unreel.core.box import Box
