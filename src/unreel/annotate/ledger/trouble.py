@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError
 
 from unreel.core.errors import (
     GO_ON,
@@ -52,8 +52,6 @@ def told_troubles(shown: str) -> Iterator[None]:
     """
     try:
         yield
-    except IntegrityError:
-        raise
     except (DataError, OverflowError, UnicodeEncodeError) as error:
         said = words_of(getattr(error, "orig", error))
         msg = f"the ledger cannot keep this: {said}. Give numbers of 64 bits, and plain text"
