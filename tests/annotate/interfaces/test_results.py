@@ -221,6 +221,13 @@ BAD_RESULTS = {
         QuarantineReason.TOO_LARGE,
     ),
     "a million key frames": (traces_of(*[entry(1)] * 1_000_000), QuarantineReason.TOO_LARGE),
+    "more key frames than anybody sets": (
+        [
+            said("verdict", "traces", region="v"),
+            *(box(*[entry(1)] * 101, region=f"r{number}") for number in range(200)),
+        ],
+        QuarantineReason.TOO_LARGE,
+    ),
     "no id": ([said("verdict", "traces"), box(entry(1), region=None)], QuarantineReason.MALFORMED),
     "201 boxes": (
         [

@@ -41,6 +41,8 @@ from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
 
 MOST_BOXES: Final = 200
+MOST_KEY_FRAMES: Final = 20_000
+"""Of all boxes together: a second's work, and a hundred for each box is more than anybody sets."""
 _FARTHEST: Final = 1_000.0
 """Percent of the picture: a box may hang over its edge, but not lie in another town."""
 _SQUARE_DEG: Final = 0.01
@@ -129,6 +131,9 @@ def _traced(sent: _Sent) -> Traced:
     regions = sent.said.regions
     if len(regions) > MOST_BOXES:
         refuse(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
+    n_keys = sum(map(_n_key_frames, regions.values()))
+    if n_keys > MOST_KEY_FRAMES:
+        refuse(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
     traces = tuple(trace for answers in regions.values() for trace in _traces(answers, sent))
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
@@ -164,6 +169,11 @@ def _traces(answers: Answers, sent: _Sent) -> tuple[Trace, ...]:
         categories=frozenset(map(Category, categories)),
         explanation=written(answers, sent.controls["explanation"]),
     )
+
+
+def _n_key_frames(answers: Answers) -> int:
+    sequence = answers.get("box", {}).get("sequence")
+    return len(sequence) if isinstance(sequence, list) else 0
 
 
 def _require_marks(labels: object) -> None:
