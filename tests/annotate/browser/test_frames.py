@@ -29,6 +29,7 @@ from unreel.core.settings import read_settings
 from unreel.core.trace import Category, Trace
 from unreel.engine.access import Access
 from unreel.engine.place import Place
+from unreel.media.container import MAX_PIXELS
 from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.media.timeline import read_timeline
@@ -166,8 +167,8 @@ def check(trace: Trace, marked: Marked, copy: Copy, source: Path) -> None:
     """The trace is where the box was drawn, and starts on the frame that was seen."""
     start = trace.track[0]
     assert start.at_us == trace.span.start_us == copy.at_us(marked.frame - 1)
-    timeline = read_timeline(BytesIO(source.read_bytes()))
-    assert timeline.shown_at(Fraction(start.at_us, 1_000_000)) == marked.index
+    timeline = read_timeline(BytesIO(source.read_bytes()), max_pixels=MAX_PIXELS)
+    assert timeline.shown_at((marked.frame - 1) / copy.rate) == marked.index
     for side in ("x0", "y0", "x1", "y1"):
         assert abs(getattr(start.box, side) - getattr(marked.box, side)) < 0.01
     assert trace.categories == {marked.kind}
