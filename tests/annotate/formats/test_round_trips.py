@@ -1,5 +1,6 @@
 """A track survives each way there and back, and every chain of formats, to the frame."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from marked_videos import tracks, videos
 from unreel.annotate.formats.converting import READERS, WRITERS, Format
 from unreel.annotate.formats.document import ForeignTrack, ForeignVideo, Given
+from unreel.annotate.formats.shapes import corners
+from unreel.annotate.interfaces.tracks import KeyFrame, box_on
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.writing import Folder
@@ -102,3 +105,28 @@ def test_a_time_without_a_place_survives_where_formats_have_room_for_it(
     assert (back.label, back.stretches, back.marks) == (track.label, track.stretches, ())
     answers = {said.question: set(said.answers) for said in track.said}
     assert {said.question: set(said.answers) for said in back.said} == answers
+
+
+@given(track=tracks(id_="t", n_frames=40))
+@settings(deadline=None, max_examples=40)
+def test_written_key_frames_mean_on_a_screen_what_they_mean_here(track: ForeignTrack) -> None:
+    video = ForeignVideo(name="a", n_frames=40, width=100, height=50, tracks=(track,))
+    with TemporaryDirectory() as place:
+        list(WRITERS[Format.LABEL_STUDIO].load()([video], Folder(Path(place))))
+        (task,) = json.loads((Path(place) / "label-studio.json").read_text())
+    value = task["annotations"][0]["result"][0]["value"]
+    keys = [
+        KeyFrame(
+            frame=key["frame"],
+            enabled=key["enabled"],
+            box=corners(
+                key["x"] / 100,
+                key["y"] / 100,
+                (key["x"] + key["width"]) / 100,
+                (key["y"] + key["height"]) / 100,
+            ),
+        )
+        for key in value["sequence"]
+    ]
+    for frame in range(40):
+        assert_near(box_on(keys, frame + 1), track.box_at(frame), sides=(100, 50))
