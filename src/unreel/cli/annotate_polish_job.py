@@ -9,7 +9,7 @@ from unreel.annotate.consensus.rule import Rule
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
 from unreel.annotate.polish.checking import open_encoder
-from unreel.annotate.polish.confirming import confirm, keep, polished_texts
+from unreel.annotate.polish.confirming import keep, keep_confirmation, polished_texts
 from unreel.annotate.polish.originals import Original, originals_of
 from unreel.annotate.polish.polishing import Polished, Unpolished, polish_all
 from unreel.annotate.reading import read_campaign
@@ -73,7 +73,9 @@ def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
             raise UnknownNameError(kind, given["task"], sorted(named))
         accepted = not given["reject"]
         at_us = time.time_ns() // 1000
-        confirm(ledger, campaign, kept[id_], by=given["by"], accepted=accepted, at_us=at_us)
+        keep_confirmation(
+            ledger, campaign, kept[id_], by=given["by"], accepted=accepted, at_us=at_us
+        )
         text = polished_texts(ledger.notices(campaign))[id_]
     if as_json:
         print_json(text)

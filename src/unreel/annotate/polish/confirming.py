@@ -70,7 +70,7 @@ def polished_texts(notices: Sequence[Notice]) -> dict[str, PolishedText]:
     return found
 
 
-def confirm(
+def keep_confirmation(
     ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
 ) -> None:
     """Add what a person says of `text`, beside what was said before."""
