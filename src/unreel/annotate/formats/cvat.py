@@ -123,8 +123,9 @@ class _Tasks:
                 key = f"{above[-1]}/{name}" if above and above[-1] not in _JOBS else name
                 self._described.told.setdefault(key, text)
             case ("track", shape, "attribute") if shape in _SHAPES and self._track:
-                if self._track.shapes:
-                    self._track.shapes[-1].said.append((self._named, text))
+                shapes, told = self._track.shapes, (self._named, text)
+                if shapes and told not in shapes[-1].said:
+                    shapes[-1].said.append(told)
             case ("track",) if self._track is not None:
                 self._close(self._track)
                 self._track = None
@@ -148,7 +149,9 @@ class _Tasks:
             )
 
     def _shape(self, track: _Track, name: str, attributes: Mapping[str, str]) -> None:
-        if track.problem:
+        # Frames between key frames say nothing, and are most of a large file.
+        is_between = attributes.get("keyframe") == "0" and name in _SHAPES
+        if track.problem or (is_between and track.shapes and track.shapes[0].is_key):
             return
         try:
             if name in _OTHERS or len(track.shapes) >= MOST_MARKS:
