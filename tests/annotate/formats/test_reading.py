@@ -295,6 +295,13 @@ def test_no_json_makes_a_reader_raise(
         assert isinstance(found, Rejected | ForeignVideo)
 
 
+@pytest.mark.timeout(20)
+def test_a_string_without_an_end_is_one_row_and_takes_no_time(tmp_path: Path) -> None:
+    for end in ("", "\\"):
+        (found,) = read(tmp_path, '["' + '\\"' * 500_000 + end, Format.LABEL_STUDIO)
+        assert "not JSON" in str(found)
+
+
 def test_a_format_is_known_by_its_content(tmp_path: Path) -> None:
     file = tmp_path / "anything"
     for text, form in [

@@ -15,8 +15,9 @@ _MOST_OF_ONE: Final = 128 << 20
 _BLANK: Final = b" \t\r\n"
 _MARK: Final = b"\xef\xbb\xbf"
 _HEAD: Final = 4096
-# A string as a whole, so that brackets in it do not count, or one bracket, or a comma.
-_PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},]', re.DOTALL)
+# A string as a whole, so that brackets in it do not count, or one bracket, or a comma. A string without
+# an end runs to the file's: else every quote in it would be tried as another beginning.
+_PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
 def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
