@@ -16,7 +16,9 @@ from chat import Reply, refuses, says, serve_chat
 from unreel.annotate.campaign import Annotator, Campaign, Copy, Interface, Task
 from unreel.annotate.judgements import Rated, Record
 from unreel.annotate.ledger.opening import open_ledger
-from unreel.core.identity import digest_id
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.identity import bytes_id
 from unreel.core.judgement import Rating
 
 PEOPLE = ("ann", "bob", "cho")
@@ -74,7 +76,9 @@ def ledger(tmp_path: Path) -> Path:
 
 def _task(name: str) -> Task:
     rate = Fraction(25)
-    copy = Copy(clip=digest_id(name), location=name, rate=rate, n_frames=9, width=9, height=9)
+    copy = Copy(
+        clip=bytes_id(name.encode()), location=name, rate=rate, n_frames=9, width=9, height=9
+    )
     return Task(names=(name,), copies=(copy,))
 
 
@@ -145,3 +149,27 @@ def test_a_confirmation_does_not_carry_over_to_a_new_text(
     run("annotate", "confirm", "scored", "one", "--by", "dee", "--ledger", ledger)
     told = polish(run, ledger, "--model", model.name, "--again")
     assert told["texts"][0]["polished"]["standing"] == "waiting"
+
+
+def test_confirmed_words_stand_in_the_published_benchmark_and_the_others_stay(
+    run: Any, ledger: Path, model: Model, tmp_path: Path
+) -> None:
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    lines = [{"file_name": f"{name}.mp4", "name": name, "label": "real"} for name in ("one", "two")]
+    for line in lines:
+        (bench / line["file_name"]).write_bytes(line["name"].encode())
+    (bench / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    polish(run, ledger, "--model", model.name)
+    run("annotate", "confirm", "scored", "one", "--by", "dee", "--ledger", ledger)
+    words = ("--ledger", ledger, "--benchmark", bench, "--out", tmp_path / "out")
+    done = run("annotate", "publish", "scored", *words)
+    assert done.returncode == 0, done.stderr
+    settled = {row.name: row for row in open_benchmark(tmp_path / "out") if isinstance(row, Entry)}
+    assert settled["one"].rating is not None
+    assert settled["one"].rating.problem.startswith("The hand of one")
+    assert settled["one"].ratings[0].problem == "ann: the hand of one melts"
+    assert settled["two"].rating is not None
+    assert "the hand of two melts" in settled["two"].rating.problem
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "1 merged by a language model and confirmed by people" in card

@@ -19,7 +19,13 @@ def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, tell what came of it, and end the program."""
     rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
-        edition = gather(read_campaign(ledger, given["campaign"]), rule, seed=given["seed"])
+        campaign = given["campaign"]
+        edition = gather(
+            read_campaign(ledger, campaign),
+            rule,
+            notices=ledger.notices(campaign),
+            seed=given["seed"],
+        )
     if given["benchmark"] is not None:
         edition = replace(
             edition, campaign=replace(edition.campaign, benchmark=str(given["benchmark"]))

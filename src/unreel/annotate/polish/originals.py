@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from unreel.annotate.campaign import Interface
-from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.outcome import Settled
 from unreel.annotate.consensus.rule import Rule
 from unreel.annotate.judgements import Rated
 from unreel.annotate.reading import CampaignRecords, judgements
+from unreel.annotate.settling import settle
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
 from unreel.core.judgement import Rating
@@ -64,10 +64,9 @@ def originals_of(records: CampaignRecords, rule: Rule) -> Iterator[Original]:
     if records.campaign.interface is not Interface.REALISM:
         setting, problem = "CAMPAIGN", f"{records.campaign.name} asks for no scores and rationales"
         raise InvalidSettingError(setting, problem, "Name a campaign of --interface realism")
-    said = list(judgements(records))
-    consensus = decide(said, rule, interface=Interface.REALISM)
+    consensus = settle(records, rule)
     given: dict[str, list[Rating]] = {}
-    for each in said:
+    for each in judgements(records):
         if isinstance(each.value, Rated) and each.value.rating is not None:
             given.setdefault(each.task.id, []).append(each.value.rating)
     yield from _settled(records, consensus.tasks, given)

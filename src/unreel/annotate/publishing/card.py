@@ -81,6 +81,9 @@ def _facts(card: Card) -> Iterator[tuple[str, object]]:
         (f"{rule.method.value}, quorum {rule.quorum}, min-overlap {rule.min_overlap}"),
     )
     yield "with dissent", f"{sum(bool(s.dissent) for s in consensus.settled.values()):,}"
+    if edition.polished:
+        merged = f"{len(edition.polished):,} merged by a language model and confirmed by people"
+        yield "rationales", merged
     yield "annotations that could not be read", f"{edition.n_quarantined:,}"
     yield "people who were excluded", f"{edition.n_excluded:,}"
     yield "real clips in which people settled on faults", f"{_n_fooled(card):,}"

@@ -8,6 +8,7 @@ from unreel.annotate.agreement import Agreement
 from unreel.annotate.campaign import Campaign, Task
 from unreel.annotate.consensus.outcome import Consensus
 from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.annotate.polish.using import Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,8 @@ class Edition:
     """The newest of each person on each task, without those of people who are excluded."""
     consensus: Consensus
     agreement: Agreement = field(default_factory=lambda: Agreement(overall={}))
+    polished: Mapping[str, Words] = field(default_factory=dict)
+    """By the task's id: rationales that a model merged and people confirmed."""
     n_quarantined: int = 0
     """Annotations that could not be read."""
     n_excluded: int = 0

@@ -147,7 +147,9 @@ def _settled(entry: Entry, task: Task, edition: Edition, said: Mapping[str, AnyV
         return Rejected(entry.name, "not judged yet")
     if not isinstance(found, Settled):
         return Rejected(entry.name, f"not settled: {found.why.value}")
-    return settled_entry(entry, found.value, said, duration_us=task.copies[0].duration_us)
+    words = edition.polished.get(task.id)
+    value = words.reworded(found.value) if words else found.value
+    return settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
 
 
 def _people(
