@@ -1,5 +1,7 @@
 """Annotators see every clip in one form, in which a frame's number tells its instant."""
 
+import urllib.error
+import urllib.request
 from fractions import Fraction
 from pathlib import Path
 
@@ -130,3 +132,19 @@ def test_urls_are_label_studios_own_or_signed_by_the_store(tmp_path: Path) -> No
     assert "/copies/ab-cd.mp4?" in signed
     assert "X-Amz-Signature=" in signed
     assert "X-Amz-Expires=604800" in signed
+
+
+def test_a_browser_fetches_parts_of_a_copy_in_a_store_by_its_link_and_nobody_without(
+    clips: dict[str, Path], s3: Place
+) -> None:
+    place = s3 / "copies"
+    made = copy_all({"plain": clips["plain"]}, place)["plain"]
+    assert isinstance(made, Copy)
+    assert copy_all({"plain": clips["plain"]}, place)["plain"] == made
+    (link,) = copy_urls(place, [made.location])
+    part = urllib.request.Request(link, headers={"Range": "bytes=4-11"})
+    with urllib.request.urlopen(part, timeout=30) as reply:
+        assert reply.status == 206
+        assert reply.read() == place.read(made.location)[4:12]
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(link.replace(made.location, f"{made.location}.json"), timeout=30)
