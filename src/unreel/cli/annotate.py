@@ -16,9 +16,9 @@ _WORDS: Final[Mapping[str, Word]] = {
     "status": Word(
         Lazy("unreel.cli.annotate_pull:status"), "Tell how far each annotator is, and how fast."
     ),
-    "convert": Word(
-        Lazy("unreel.cli.annotate_convert:convert"),
-        "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
+    "report": Word(
+        Lazy("unreel.cli.annotate_report:report"),
+        "Show a campaign on one page, disagreements first.",
     ),
     "consensus": Word(
         Lazy("unreel.cli.annotate_consensus:consensus"),
@@ -39,25 +39,25 @@ _WORDS: Final[Mapping[str, Word]] = {
     "include": Word(
         Lazy("unreel.cli.annotate_people:include"), "Let an annotator's judgements count again."
     ),
-    "publish": Word(
-        Lazy("unreel.cli.annotate_publish:publish"),
-        "Write what people settled on as a benchmark.",
-    ),
-    "report": Word(
-        Lazy("unreel.cli.annotate_report:report"),
-        "Show a campaign on one page, disagreements first.",
-    ),
     "polish": Word(
         Lazy("unreel.cli.annotate_polish:polish"), "Have a model merge what people wrote."
     ),
     "confirm": Word(
         Lazy("unreel.cli.annotate_polish:confirm"), "Say that a polished text means the same."
     ),
+    "publish": Word(
+        Lazy("unreel.cli.annotate_publish:publish"),
+        "Write what people settled on as a benchmark.",
+    ),
     "pairs": Word(
         Lazy("unreel.cli.annotate_pairs:pairs"), "Choose the pairs of clips that people compare."
     ),
     "rank": Word(
         Lazy("unreel.cli.annotate_pairs:rank"), "Put clips in order, from what people preferred."
+    ),
+    "convert": Word(
+        Lazy("unreel.cli.annotate_convert:convert"),
+        "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
     ),
 }
 
