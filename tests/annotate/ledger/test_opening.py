@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from campaigns import CAMPAIGN
+from campaigns import CAMPAIGN, open_and_close
 from postgres import Postgres
 from unreel.annotate.ledger import opening
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
@@ -36,13 +36,9 @@ def test_a_ledger_is_the_same_when_it_is_opened_again(address: str) -> None:
         assert ledger.campaigns() == [CAMPAIGN]
 
 
-def _open(address: str) -> None:
-    open_ledger(address).close()
-
-
 def test_processes_that_open_a_new_ledger_at_once_make_its_tables_once(address: str) -> None:
     context = multiprocessing.get_context("spawn")
-    openers = [context.Process(target=_open, args=(address,)) for _ in range(2)]
+    openers = [context.Process(target=open_and_close, args=(address,)) for _ in range(2)]
     for opener in openers:
         opener.start()
     for opener in openers:
@@ -54,7 +50,7 @@ def test_processes_that_open_a_new_ledger_at_once_make_its_tables_once(address: 
 
 def test_threads_that_open_a_new_ledger_at_once_make_its_tables_once(address: str) -> None:
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(_open, [address] * 4))
+        list(threads.map(open_and_close, [address] * 4))
     with open_ledger(address) as ledger:
         assert ledger.campaigns() == []
 
@@ -85,7 +81,7 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_ledger_is_followed(tmp_path: Path) -> None:
-    _open(str(tmp_path / "ledger.db"))
+    open_and_close(str(tmp_path / "ledger.db"))
     (tmp_path / "link.db").symlink_to(tmp_path / "ledger.db")
     with open_ledger(str(tmp_path / "link.db")) as ledger:
         ledger.open_campaign(CAMPAIGN)
