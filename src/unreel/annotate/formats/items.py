@@ -1,15 +1,16 @@
 """The documents of a JSON file, one after the other: lines of NDJSON, or the items of one array."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 from unreel.benchmarks.entry import Rejected
 from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
 from unreel.core.writing import open_regular
 
+Read = TypeVar("Read")
 _MOST_OF_ARRAY: Final = 1 << 30
 _MOST_OF_ONE: Final = 128 << 20
 _BLANK: Final = b" \t\r\n"
@@ -33,6 +34,19 @@ def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
                 yield name, parse_json(data)
             except InvalidValueError as error:
                 yield Rejected(name, f"{error}. Export it again")
+
+
+def read_items(path: Path, read: Callable[[str, Any], Iterator[Read]]) -> Iterator[Read | Rejected]:
+    """What `read` finds in each document, given the name of its place; what it refuses is told and left out."""
+    for item in json_items(path):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        where, document = item
+        try:
+            yield from read(where, document)
+        except InvalidValueError as error:
+            yield Rejected(where, str(error))
 
 
 def first_letter(data: bytes) -> bytes:

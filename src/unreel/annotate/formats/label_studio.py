@@ -24,7 +24,7 @@ from unreel.annotate.formats.document import (
     require_few,
     track_of,
 )
-from unreel.annotate.formats.items import json_items
+from unreel.annotate.formats.items import read_items
 from unreel.annotate.formats.shapes import (
     MOST_PIXELS,
     corners,
@@ -48,15 +48,7 @@ _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 def read_label_studio(path: Path, given: Given) -> Iterator[Found]:
     """The annotations of an export, one video for each annotation of each task."""
-    for item in json_items(path):
-        if isinstance(item, Rejected):
-            yield item
-            continue
-        where, task = item
-        try:
-            yield from _task(where, mapping(task, "the task"), given)
-        except InvalidValueError as error:
-            yield Rejected(where, str(error))
+    return read_items(path, lambda where, task: _task(where, mapping(task, "the task"), given))
 
 
 def _task(where: str, task: Mapping[str, Any], given: Given) -> Iterator[Found]:

@@ -22,7 +22,7 @@ from unreel.annotate.formats.document import (
     require_few,
     track_of,
 )
-from unreel.annotate.formats.items import json_items
+from unreel.annotate.formats.items import read_items
 from unreel.annotate.formats.shapes import (
     MOST_PIXELS,
     corners,
@@ -44,15 +44,7 @@ Size = tuple[int | None, int | None]
 
 def read_labelbox(path: Path, given: Given) -> Iterator[Found]:
     """The labels of an export, one video for each label of each data row."""
-    for item in json_items(path):
-        if isinstance(item, Rejected):
-            yield item
-            continue
-        where, row = item
-        try:
-            yield from _row(where, mapping(row, "the row"), given)
-        except InvalidValueError as error:
-            yield Rejected(where, str(error))
+    return read_items(path, lambda where, row: _row(where, mapping(row, "the row"), given))
 
 
 def _row(where: str, row: Mapping[str, Any], given: Given) -> Iterator[Found]:

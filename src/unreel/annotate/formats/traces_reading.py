@@ -19,10 +19,9 @@ from unreel.annotate.formats.document import (
     Stretch,
     track_of,
 )
-from unreel.annotate.formats.items import json_items
+from unreel.annotate.formats.items import read_items
 from unreel.annotate.formats.shapes import MOST_PIXELS, mapping, rate_of, text, whole
 from unreel.annotate.formats.traces import EXPLANATION
-from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest_id
 from unreel.core.trace import Category, Trace
@@ -34,23 +33,18 @@ _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 
 def read_traces(path: Path, given: Given) -> Iterator[Found]:
     """The rows of a `metadata.jsonl` as videos with tracks."""
-    for item in json_items(path):
-        if isinstance(item, Rejected):
-            yield item
-            continue
-        where, row = item
-        try:
-            yield _video(where, mapping(row, "the row"), given)
-        except (InvalidValueError, ValidationError) as error:
-            words = str(error)
-            if isinstance(error, ValidationError):
-                first = error.errors(include_url=False, include_input=False)[0]["msg"]
-                words = f"{first}. Write a row as a benchmark has it"
-            yield Rejected(where, words)
+    return read_items(
+        path, lambda where, row: iter([_video(where, mapping(row, "the row"), given)])
+    )
 
 
 def _video(where: str, row: Mapping[str, Any], given: Given) -> ForeignVideo:
-    traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
+    try:
+        traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]["msg"]
+        msg = f"{first}. Write a row as a benchmark has it"
+        raise InvalidValueError(msg) from error
     name = text(row.get("name")) or text(row.get("file_name")) or where
     n_frames = _told(row, "n_frames") or given.n_frames
     width, height = _told(row, "width"), _told(row, "height")
