@@ -1,12 +1,9 @@
 """vLLM's server as a child: found, started, waited for, and ended with all that it started."""
 
 import json
-import os
 import re
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +13,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.leash import Leash
+from unreel.core.errors import InvalidSettingError
+from unreel.core.held_server import HeldServer, require_free
 from unreel.core.settings import read_secret, server_environment
 from unreel.core.writing import Folder
 from unreel.reviewers.local.serving import Place, ServingPlan
@@ -29,10 +26,8 @@ _LEAST: Final = (0, 30)
 """Releases before it have open advisories."""
 _ALL_MARKS: Final = (0, 32)
 """From this release on the instants of our frames reach the model in all three families."""
+_LOG: Final = "vllm.log"
 _MODULE: Final = "vllm.entrypoints.openai.api_server"
-_LOOK_S: Final = 0.5
-_TAIL: Final = 12
-_LINE: Final = 200
 _PROBE: Final = """
 import importlib.metadata as m, json
 def find(*names):
@@ -100,16 +95,7 @@ def require_place(place: Place) -> None:
         setting, problem = "--host", f"whoever reaches {place.host} could ask"
         remedy = f"Set {KEY} to a key that they must send, or leave --host out"
         raise InvalidSettingError(setting, problem, remedy)
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    with socket.socket(family) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((place.host, place.port))
-        except OSError as error:
-            setting, words = "--port", error.strerror or str(error)
-            problem = f"{place.host}:{place.port} cannot be used ({words})"
-            remedy = "Stop what listens there, or give another with --port"
-            raise InvalidSettingError(setting, problem, remedy) from error
+    require_free(place.host, place.port)
 
 
 @contextmanager
@@ -130,22 +116,15 @@ def running(
             server.end()
 
 
-class VllmServer:
+class VllmServer(HeldServer):
     """A started server. `end` it."""
 
     def __init__(self, plan: ServingPlan, engine: Engine, room: Path) -> None:
         self._plan = plan
-        self._log = room / "vllm.log"
         model = dress(plan, room)
         command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
         environment = server_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
-        with Folder(room).append(self._log.name) as log:
-            self._leash = Leash(command, log=log, environment=environment, folder=room)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it still runs."""
-        return self._leash.is_alive
+        super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
         """Come back when it answers for all models of the plan; `tell` hears what it says till then.
@@ -153,30 +132,12 @@ class VllmServer:
         Raises:
             MachineError: It ended, or did not come up in time.
         """
-        until_s, said = time.monotonic() + seconds, ""
-        while self.is_alive and time.monotonic() < until_s:
-            if {model.name for model in self._plan.models} <= {*self._offered()}:
-                return
-            if (now := self._last_words(1)) and now[0] != said:
-                said = now[0]
-                tell(f"starting vLLM: {said}")
-            time.sleep(_LOOK_S)
-        problem = "vLLM ended" if not self.is_alive else f"vLLM was not up after {seconds:.0f} s"
-        raise self._failed(problem)
+        wanted = {model.name for model in self._plan.models}
+        self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
 
-    def wait(self) -> None:
-        """Come back when it ended by itself.
-
-        Raises:
-            MachineError: Always then: nobody told it to.
-        """
-        self._leash.wait()
-        problem = "vLLM ended"
-        raise self._failed(problem)
-
-    def end(self) -> None:
-        """End it and all that it started; harmless when called twice."""
-        self._leash.end()
+    def plain_line(self, line: str) -> str:
+        """Without who says it and when."""
+        return _STAMP.sub("", line)
 
     def _offered(self) -> tuple[str, ...]:
         address = urlsplit(self._plan.place.url)
@@ -192,19 +153,6 @@ class VllmServer:
             return ()
         finally:
             connection.close()
-
-    def _last_words(self, n: int) -> list[str]:
-        with self._log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - (64 << 10)))
-            lines = log.read().decode(errors="replace").splitlines()
-        words = [_STAMP.sub("", line).strip()[:_LINE] for line in lines]
-        return [line for line in words if re.search(r"\w", line)][-n:]
-
-    def _failed(self, problem: str) -> MachineError:
-        error = MachineError(problem, "Its last lines follow; mend what they say and serve again")
-        for line in self._last_words(_TAIL):
-            error.add_note(f"  {line}")
-        return error
 
 
 def dress(plan: ServingPlan, room: Path) -> Path:
