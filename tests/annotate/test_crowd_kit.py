@@ -42,6 +42,7 @@ def test_the_kept_labels_are_those_that_the_script_draws(name: str) -> None:
 
 
 @CASES
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its own ways with pandas
 def test_crowd_kit_gives_what_was_kept(name: str) -> None:
     pytest.importorskip("crowdkit", reason="its packages have an environment of their own")
     assert "crowdkit" in sys.modules
