@@ -6,8 +6,8 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from unreel.annotate.campaign import Copy, Task
-from unreel.annotate.judgements import Rated, Traced
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue, Rated, Traced
+from unreel.annotate.opinion import Said
 from unreel.core.box import Box
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label, Rating

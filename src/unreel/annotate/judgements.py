@@ -75,10 +75,8 @@ class Passed:
     kind: Literal["passed"] = "passed"
 
 
-Value = Annotated[
-    Screened | Traced | Rated | Preferred | Voted | Passed,
-    Discriminator("kind"),
-]
+AnyValue = Screened | Traced | Rated | Preferred | Voted | Passed
+Value = Annotated[AnyValue, Discriminator("kind")]
 VALUES: Final[TypeAdapter[Value]] = TypeAdapter(Value)
 """Reads and writes a value as JSON."""
 
@@ -128,7 +126,7 @@ class Record:
     """Time on task, where the server tells it."""
     raw: str
     """As the server gave it, in JSON with sorted keys."""
-    outcome: Screened | Traced | Rated | Preferred | Voted | Passed | Quarantined
+    outcome: AnyValue | Quarantined
 
     @property
     def key(self) -> str:

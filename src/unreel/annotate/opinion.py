@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeVar, assert_never
 
 from unreel.annotate.campaign import Task
 from unreel.annotate.judgements import (
+    AnyValue,
     Passed,
     Preferred,
     Rated,
@@ -18,8 +19,6 @@ from unreel.core.errors import InvalidValueError
 
 CANNOT_TELL: Final = "cannot-tell"
 DISCARD: Final = "discard"
-
-AnyValue = Screened | Traced | Rated | Preferred | Voted | Passed
 
 
 class Opinion(Protocol):

@@ -9,17 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from unreel.annotate.campaign import Arm, Assignment, Campaign, Task
-from unreel.annotate.judgements import (
-    Passed,
-    Preferred,
-    Quarantined,
-    QuarantineReason,
-    Rated,
-    Record,
-    Screened,
-    Traced,
-    Voted,
-)
+from unreel.annotate.judgements import AnyValue, Quarantined, QuarantineReason, Record
 from unreel.annotate.ledger.notices import EXCLUSION, INCLUSION, REVIEW, Notice
 
 if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs none
@@ -57,7 +47,7 @@ class Judgement:
 
     annotator: str
     task: Task
-    value: Screened | Traced | Rated | Preferred | Voted | Passed
+    value: AnyValue
     lead_us: int | None
     submitted_us: int
     arm: Arm

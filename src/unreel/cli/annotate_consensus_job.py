@@ -10,9 +10,9 @@ from typing import Any
 from unreel.annotate.campaign import Task
 from unreel.annotate.consensus.outcome import Consensus, Outcome, Settled, Unsettled
 from unreel.annotate.consensus.reviewing import Verdict
-from unreel.annotate.judgements import Traced
+from unreel.annotate.judgements import AnyValue, Traced
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.opinion import AnyValue, answer_of
+from unreel.annotate.opinion import answer_of
 from unreel.annotate.reading import read_campaign
 from unreel.annotate.settling import Looked, find_task, review_task, settle
 from unreel.cli.annotate_rule import read_rule

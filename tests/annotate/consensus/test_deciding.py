@@ -12,8 +12,8 @@ from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.matching import order
 from unreel.annotate.consensus.outcome import Open, Settled, Unsettled, Way
 from unreel.annotate.consensus.rule import Method, Rule
-from unreel.annotate.judgements import Passed, Preferred, Rated, Screened, Traced, Voted
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue, Passed, Preferred, Rated, Screened, Traced, Voted
+from unreel.annotate.opinion import Said
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position

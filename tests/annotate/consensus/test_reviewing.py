@@ -10,7 +10,8 @@ from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.outcome import Open, Outcome, Settled, Unsettled, Way
 from unreel.annotate.consensus.reviewing import Review, Verdict, read_review, value_key
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue
+from unreel.annotate.opinion import Said
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.trace import Category
 

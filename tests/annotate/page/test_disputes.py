@@ -8,8 +8,7 @@ from opinions import rated, said, task, trace, traced
 from unreel.annotate.campaign import Campaign, Interface
 from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.judgements import Passed, Traced, Voted
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import AnyValue, Passed, Traced, Voted
 from unreel.annotate.page.disputes import distance, rank_disputes
 from unreel.annotate.publishing.edition import Edition
 from unreel.core.judgement import Label

@@ -9,7 +9,8 @@ from pathlib import Path
 from unreel.annotate.campaign import Campaign, Copy, Interface, Task
 from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue
+from unreel.annotate.opinion import Said
 from unreel.annotate.publishing.edition import Edition
 from unreel.core.identity import clip_id
 

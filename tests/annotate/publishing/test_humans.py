@@ -10,8 +10,8 @@ from opinions import said, task, trace, traced
 from unreel.annotate.campaign import Interface, Task
 from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.judgements import Preferred, Rated, Voted
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue, Preferred, Rated, Voted
+from unreel.annotate.opinion import Said
 from unreel.annotate.publishing.humans import Poll, human_rows, settle_without
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.people import HumanRow

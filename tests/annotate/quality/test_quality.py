@@ -7,8 +7,8 @@ import pytest
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotate.campaign import Arm, Interface, Task
-from unreel.annotate.judgements import Passed, Traced, Voted
-from unreel.annotate.opinion import AnyValue, Said
+from unreel.annotate.judgements import AnyValue, Passed, Traced, Voted
+from unreel.annotate.opinion import Said
 from unreel.annotate.quality.drift import ALARM, Drift, find_drift
 from unreel.annotate.quality.gold import how_right, share_right
 from unreel.annotate.quality.looking import find_informed

@@ -26,6 +26,7 @@ from unreel.annotate.consensus.rule import Method, Rule
 from unreel.annotate.consensus.weighing import Weighing, weigh
 from unreel.annotate.consensus.words import choose_words
 from unreel.annotate.judgements import (
+    AnyValue,
     Passed,
     Preferred,
     Rated,
@@ -33,7 +34,7 @@ from unreel.annotate.judgements import (
     Traced,
     Voted,
 )
-from unreel.annotate.opinion import AnyValue, Opinion, answer_of, by_task
+from unreel.annotate.opinion import Opinion, answer_of, by_task
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 

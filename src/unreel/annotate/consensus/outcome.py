@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from unreel.annotate.campaign import Interface
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import AnyValue
 
 Dissent = tuple[str, AnyValue]
 """Who said otherwise, and what."""

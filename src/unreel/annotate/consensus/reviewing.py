@@ -18,8 +18,8 @@ from unreel.annotate.consensus.outcome import (
     Unsettled,
     Way,
 )
-from unreel.annotate.judgements import VALUES
-from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.annotate.judgements import VALUES, AnyValue
+from unreel.annotate.opinion import Opinion
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 

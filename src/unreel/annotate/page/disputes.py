@@ -9,8 +9,8 @@ from typing import Final
 
 from unreel.annotate.campaign import Copy, Task
 from unreel.annotate.consensus.outcome import Outcome, Settled
-from unreel.annotate.judgements import Rated, Traced
-from unreel.annotate.opinion import AnyValue, Opinion, answer_of, by_task
+from unreel.annotate.judgements import AnyValue, Rated, Traced
+from unreel.annotate.opinion import Opinion, answer_of, by_task
 from unreel.annotate.publishing.edition import Edition
 from unreel.annotate.tubes import likeness
 

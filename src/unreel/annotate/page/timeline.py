@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from unreel.annotate.campaign import Copy
 from unreel.annotate.consensus.outcome import Settled
-from unreel.annotate.judgements import Traced
-from unreel.annotate.opinion import AnyValue, answer_of
+from unreel.annotate.judgements import AnyValue, Traced
+from unreel.annotate.opinion import answer_of
 from unreel.annotate.page.disputes import Dispute
 from unreel.core.trace import Trace
 from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec

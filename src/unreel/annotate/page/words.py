@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from unreel.annotate.campaign import Arm
 from unreel.annotate.consensus.outcome import Settled
-from unreel.annotate.judgements import Rated, Traced
-from unreel.annotate.opinion import AnyValue, answer_of
+from unreel.annotate.judgements import AnyValue, Rated, Traced
+from unreel.annotate.opinion import answer_of
 from unreel.annotate.page.disputes import Dispute
 from unreel.annotate.page.timeline import COLOURS
 from unreel.annotate.reading import By, Judgement

@@ -7,9 +7,8 @@ from typing import Final
 
 from unreel.annotate.campaign import Interface
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.judgements import Rated
+from unreel.annotate.judgements import AnyValue, Rated
 from unreel.annotate.ledger.notices import Notice
-from unreel.annotate.opinion import AnyValue
 from unreel.annotate.polish.confirming import Standing, polished_texts
 from unreel.annotate.polish.originals import originals_of
 from unreel.annotate.reading import CampaignRecords

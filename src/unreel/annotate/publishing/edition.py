@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from unreel.annotate.agreement import Agreement
 from unreel.annotate.campaign import Campaign, Task
 from unreel.annotate.consensus.outcome import Consensus
-from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.annotate.judgements import AnyValue
+from unreel.annotate.opinion import Opinion
 from unreel.annotate.polish.using import Words
 
 

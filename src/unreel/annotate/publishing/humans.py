@@ -12,8 +12,8 @@ from unreel.annotate.campaign import Interface, Task
 from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.outcome import Consensus
 from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.judgements import Traced
-from unreel.annotate.opinion import AnyValue, Opinion
+from unreel.annotate.judgements import AnyValue, Traced
+from unreel.annotate.opinion import Opinion
 from unreel.annotate.publishing.verdicts import (
     preference_verdict,
     rating_of,

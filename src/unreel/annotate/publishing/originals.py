@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from unreel.annotate.consensus.outcome import Dissent, Outcome, Settled
-from unreel.annotate.judgements import VALUES
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import VALUES, AnyValue
 from unreel.annotate.publishing.edition import Edition
 from unreel.core.writing import Folder
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from unreel.annotate.campaign import Task
 from unreel.annotate.consensus.outcome import Settled
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import AnyValue
 from unreel.annotate.publishing.card import CARD, Card, write_card
 from unreel.annotate.publishing.edition import Edition, give_aliases
 from unreel.annotate.publishing.gathering import poll_of

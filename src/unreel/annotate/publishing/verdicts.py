@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from unreel.annotate.judgements import Preferred, Rated, Traced, Voted
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import AnyValue, Preferred, Rated, Traced, Voted
 from unreel.annotate.publishing.truth import rubric_rating
 from unreel.core.judgement import Label, Rating
 from unreel.core.trace import Trace

@@ -8,8 +8,8 @@ import numpy as np
 
 from unreel.annotate.campaign import Task
 from unreel.annotate.consensus.matching import cluster_marks
-from unreel.annotate.judgements import Traced
-from unreel.annotate.opinion import AnyValue, Opinion, answer_of
+from unreel.annotate.judgements import AnyValue, Traced
+from unreel.annotate.opinion import Opinion, answer_of
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 

@@ -6,8 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from unreel.annotate.campaign import Arm, Task
-from unreel.annotate.judgements import Traced
-from unreel.annotate.opinion import AnyValue
+from unreel.annotate.judgements import AnyValue, Traced
 from unreel.annotate.quality.gold import how_right
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import Limits, bootstrap
