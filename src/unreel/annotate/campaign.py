@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from unreel.annotate.judgements import Value
@@ -144,7 +145,7 @@ class Task:
     @property
     def id(self) -> str:
         """Follows from its clips, so that the same task pushed again is the same task."""
-        return digest("task", *self.names, *(copy.clip for copy in self.copies))[:24]
+        return _task_id(self.names, tuple(copy.clip for copy in self.copies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +162,11 @@ class Assignment:
     arm: Arm = Arm.PLAIN
     swapped: bool = False
     """A pair is shown with its second clip on the left."""
+
+
+@lru_cache(maxsize=1 << 17)
+def _task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
+    return digest("task", *names, *clips)[:24]
 
 
 def require_word(what: str, name: str) -> None:
