@@ -13,6 +13,7 @@ import numpy as np
 
 from unreel.annotate.campaign import Copy, Interface
 from unreel.annotate.consensus.matching import Mark, cluster_marks
+from unreel.annotate.consensus.rule import SAME_FAULT
 from unreel.annotate.judgements import Traced
 from unreel.annotate.opinion import DISCARD, Opinion, answer_of, by_task
 from unreel.annotate.tubes import shared_box_iou, sweep, temporal_iou, tube_iou
@@ -20,9 +21,6 @@ from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
-
-SAME_FAULT = 0.2
-"""Tube IoU from which two marks mean the same fault, as in a consensus."""
 
 
 class Figure(StrEnum):
@@ -67,7 +65,7 @@ def measure_agreement(opinions: Sequence[Opinion], *, interface: Interface, seed
     named = sorted({kind for each in compared for kind in each.kinds})
     return Agreement(
         overall={
-            **_beyond_chance(opinions, interface, seed=seed),
+            **beyond_chance(opinions, interface, seed=seed),
             **{figure.value: found for figure, found in summarise(compared, seed=seed).items()},
         },
         by_annotator={
@@ -103,18 +101,25 @@ def summarise(compared: Sequence[Comparison], *, seed: int) -> dict[Figure, Meas
     return found
 
 
+def same_answers(opinions: Sequence[Opinion], *, seed: int) -> dict[str, Measured]:
+    """By annotator who shares a task with others, the share of their answers that this person gave too."""
+    shared: dict[str, list[Comparison]] = {}
+    for one, other in _couples(opinions):
+        compared = _compare_answers(one, other)
+        for who in compared.pair:
+            shared.setdefault(who, []).append(compared)
+    return {who: summarise(shared[who], seed=seed)[Figure.SAME_ANSWER] for who in sorted(shared)}
+
+
 def compare(opinions: Sequence[Opinion], *, same_fault: float = SAME_FAULT) -> Iterator[Comparison]:
     """Each figure of each two people on each task that both judged."""
-    for id_, judged in by_task(opinions).items():
-        scene = judged[0].task.group or id_
-        for one, other in combinations(judged, 2):
-            pair = (one.annotator, other.annotator)
-            same = float(answer_of(one.value) == answer_of(other.value))
-            yield Comparison(figure=Figure.SAME_ANSWER, scene=scene, pair=pair, value=same)
-            if isinstance(one.value, Traced) and isinstance(other.value, Traced):
-                marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
-                clusters = cluster_marks(marked, one.task.copies[0], same_fault=same_fault)
-                yield from _compare_faults(clusters, one.task.copies[0], scene, pair)
+    for one, other in _couples(opinions):
+        compared = _compare_answers(one, other)
+        yield compared
+        if isinstance(one.value, Traced) and isinstance(other.value, Traced):
+            marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
+            clusters = cluster_marks(marked, one.task.copies[0], same_fault=same_fault)
+            yield from _compare_faults(clusters, one.task.copies[0], compared.scene, compared.pair)
 
 
 def unanimity(opinions: Sequence[Opinion], *, seed: int) -> Measured:
@@ -125,6 +130,21 @@ def unanimity(opinions: Sequence[Opinion], *, seed: int) -> Measured:
     alike = [float(len({answer_of(each.value) for each in those}) == 1) for those in judged]
     scenes = [those[0].task.group or those[0].task.id for those in judged]
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+
+
+def _couples(opinions: Sequence[Opinion]) -> Iterator[tuple[Opinion, Opinion]]:
+    """Each two people's opinions on one task."""
+    for judged in by_task(opinions).values():
+        yield from combinations(judged, 2)
+
+
+def _compare_answers(one: Opinion, other: Opinion) -> Comparison:
+    return Comparison(
+        figure=Figure.SAME_ANSWER,
+        scene=one.task.group or one.task.id,
+        pair=(one.annotator, other.annotator),
+        value=float(answer_of(one.value) == answer_of(other.value)),
+    )
 
 
 def _compare_faults(
@@ -152,9 +172,10 @@ def _compare_faults(
                 yield Comparison(figure=figure, scene=scene, pair=pair, value=found, kinds=kinds)
 
 
-def _beyond_chance(
+def beyond_chance(
     opinions: Sequence[Opinion], interface: Interface, *, seed: int
 ) -> dict[str, Measured]:
+    """Unanimity, and alpha and kappa over all people."""
     answers = _table(opinions)
     found = {
         "unanimity": unanimity(opinions, seed=seed),

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from unreel.core.errors import InvalidSettingError
+
+SAME_FAULT: Final = 0.2
+"""Tube IoU from which two marks mean the same fault: in a consensus, in agreement and on known clips."""
 
 
 class Method(StrEnum):
@@ -24,8 +28,7 @@ class Rule:
     min_overlap: int = 2
     """How many people must have judged a task before it is settled at all."""
     method: Method = Method.MAJORITY
-    same_fault: float = 0.2
-    """Tube IoU from which marks of two people mean the same fault."""
+    same_fault: float = SAME_FAULT
     sure: float = 0.5
     """How likely Dawid-Skene's answer must be for the task to be settled; at most so likely is not enough."""
 

@@ -8,13 +8,12 @@ import numpy as np
 
 from unreel.annotate.campaign import Task
 from unreel.annotate.consensus.matching import cluster_marks
+from unreel.annotate.consensus.rule import SAME_FAULT
 from unreel.annotate.judgements import AnyValue, Traced
 from unreel.annotate.opinion import Opinion, answer_of
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 
-HIT: Final = 0.2
-"""Tube IoU with the known trace from which a mark has found it, as two people's marks of one fault."""
 _TRUTH: Final = ""
 
 Gold = TypeVar("Gold", bound=Opinion)
@@ -59,7 +58,7 @@ def rights_of(opinions: Iterable[Opinion]) -> list[Right]:
     return sorted(found, key=lambda right: right.submitted_us)
 
 
-def how_right(task: Task, said: AnyValue, *, hit: float = HIT) -> float:
+def how_right(task: Task, said: AnyValue, *, hit: float = SAME_FAULT) -> float:
     """1 for the known answer and 0 for another one; where traces are known, the share that was found.
 
     A clip with known traces that is called generated without a mark of any of them is 0: who calls all

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.annotate.agreement import measure_agreement
+from unreel.annotate.agreement import beyond_chance
 from unreel.annotate.campaign import Interface
 from unreel.annotate.opinion import Opinion, by_task
 from unreel.annotate.quality.gold import on_gold, share_right
@@ -46,7 +46,7 @@ def qualify(
         if {each.annotator for each in those} == people
         for opinion in those
     ]
-    agreed = measure_agreement(shared, interface=interface, seed=seed).overall
+    agreed = beyond_chance(shared, interface, seed=seed)
     unanimity = agreed["unanimity"]
     n_shared = len(shared) // max(1, len(people))
     return Qualification(
