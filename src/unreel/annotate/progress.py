@@ -2,23 +2,38 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.stats import binom
 
-from unreel.annotate.agreement import Figure, measure_agreement
+from unreel.annotate.agreement import same_answers
 from unreel.annotate.judgements import Quarantined
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.reading import CampaignRecords, Judgement, judgements, read_campaign
+from unreel.annotate.reading import CampaignRecords, judgements, read_campaign
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.span import MICROSECONDS
+
+if TYPE_CHECKING:  # heavy
+    from unreel.annotate.ledger.ledger import Ledger
 
 NOBODY: Final = Unmeasured("nobody else judged the same tasks")
 _LEVEL: Final = 0.95
 _HOUR_S: Final = 3600
 _LEAST: Final = 6
 """Of fewer values no interval between two of them holds the median with that certainty."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one person was given, and what became of it so far."""
+
+    given: int = 0
+    done: int = 0
+    quarantined: int = 0
+    """Tasks whose newest answer cannot be used."""
+    spent_s: list[float] = field(default_factory=list)
+    """Seconds on each task that is done, where the server tells them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +72,28 @@ class CampaignProgress:
     people: tuple[AnnotatorProgress, ...]
 
 
-def measure_progress(ledger: Ledger, campaign: str) -> CampaignProgress:
+def tally_people(records: CampaignRecords) -> dict[str, Tally]:
+    """Everybody who was given a task, by name."""
+    found = {name: Tally() for name in sorted({name for name, _ in records.assignments})}
+    for name, _ in records.assignments:
+        found[name].given += 1
+    for (name, _), record in records.standing.items():
+        if (own := found.get(name)) is None:
+            continue
+        if isinstance(record.outcome, Quarantined):
+            own.quarantined += 1
+            continue
+        own.done += 1
+        if record.lead_us is not None:
+            own.spent_s.append(record.lead_us / MICROSECONDS)
+    return found
+
+
+def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
     """What the ledger says now; `pull` first."""
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
-    said = list(judgements(records))
-    found = measure_agreement(
-        said, interface=records.campaign.interface, seed=records.campaign.seed
-    ).by_annotator
-    alike = {who: figures.get(Figure.SAME_ANSWER, NOBODY) for who, figures in found.items()}
+    alike = same_answers(list(judgements(records)), seed=records.campaign.seed)
     judged = Counter(
         task
         for (_, task), record in records.standing.items()
@@ -78,8 +106,8 @@ def measure_progress(ledger: Ledger, campaign: str) -> CampaignProgress:
         settled=sum(judged[task] >= n for task, n in asked.items()),
         records=records.n_records,
         people=tuple(
-            _of_person(records, name, said, alike.get(name, NOBODY))
-            for name in sorted({name for name, _ in records.assignments})
+            _of_person(name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded)
+            for name, own in tally_people(records).items()
         ),
     )
 
@@ -99,20 +127,16 @@ def median_of(values: Sequence[float]) -> Measured:
 
 
 def _of_person(
-    records: CampaignRecords, name: str, said: Sequence[Judgement], agreement: Measured
+    name: str, own: Tally, agreement: Measured, *, is_excluded: bool
 ) -> AnnotatorProgress:
-    standing = [record for (who, _), record in records.standing.items() if who == name]
-    held = sum(isinstance(record.outcome, Quarantined) for record in standing)
-    spent_s = [
-        each.lead_us / 1e6 for each in said if each.annotator == name and each.lead_us is not None
-    ]
+    spent_s = [] if is_excluded else own.spent_s
     return AnnotatorProgress(
         annotator=name,
-        given=sum(who == name for who, _ in records.assignments),
-        done=len(standing) - held,
-        quarantined=held,
+        given=own.given,
+        done=own.done,
+        quarantined=own.quarantined,
         median_s=median_of(spent_s),
         per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
         agreement=agreement,
-        is_excluded=name in records.excluded,
+        is_excluded=is_excluded,
     )

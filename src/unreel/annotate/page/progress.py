@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unreel.annotate.judgements import Quarantined
+from unreel.annotate.progress import tally_people
 from unreel.annotate.reading import CampaignRecords
 from unreel.core.estimate import Measured
-from unreel.core.span import MICROSECONDS
 from unreel.stats.bootstrap import bootstrap_mean
 
 
@@ -32,19 +31,13 @@ class Progress:
 
 def follow_progress(records: CampaignRecords, *, seed: int) -> Iterator[Progress]:
     """Everybody who was given a task, by name."""
-    assigned: dict[str, int] = {}
-    for annotator, _ in records.assignments:
-        assigned[annotator] = assigned.get(annotator, 0) + 1
-    for annotator in sorted(assigned):
-        mine = [r for (who, _), r in records.standing.items() if who == annotator]
-        read = [r for r in mine if not isinstance(r.outcome, Quarantined)]
-        times = [r.lead_us / MICROSECONDS for r in read if r.lead_us is not None]
+    for annotator, own in tally_people(records).items():
         notice = records.excluded.get(annotator)
         yield Progress(
             annotator=annotator,
-            n_assigned=assigned[annotator],
-            n_judged=len(read),
-            n_unreadable=len(mine) - len(read),
-            seconds=bootstrap_mean(times, seed=seed),
+            n_assigned=own.given,
+            n_judged=own.done,
+            n_unreadable=own.quarantined,
+            seconds=bootstrap_mean(own.spent_s, seed=seed),
             excluded="" if notice is None else notice.said or "excluded",
         )
