@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,11 @@ def killed_inside(address: str, table: str, kill: Callable[[], None]) -> Iterato
         holding.close()
 
 
+def restart(server: Studio | Postgres) -> None:
+    server.kill()
+    server.start()
+
+
 def hear(_told: object) -> None:
     pass
 
@@ -155,20 +161,12 @@ def test_what_is_pushed_while_servers_are_killed_is_there_once(
     campaigns: list[Prepared],
     accounts: dict[str, int],
 ) -> None:
-    def restart_studio() -> None:
-        studio.kill()
-        studio.start()
-
-    def restart_postgres() -> None:
-        postgres.kill()
-        postgres.start()
-
     # A project was made, or its tasks were, and the command never heard of it.
     events = [
-        (restart_studio, nth(2, "POST", "/api/projects/")),
-        (restart_studio, nth(2, "POST", "/import")),
-        (restart_postgres, nth(1, "POST", "/api/projects/")),
-        (restart_postgres, nth(3, "POST", "/import")),
+        (partial(restart, studio), nth(2, "POST", "/api/projects/")),
+        (partial(restart, studio), nth(2, "POST", "/import")),
+        (partial(restart, postgres), nth(1, "POST", "/api/projects/")),
+        (partial(restart, postgres), nth(3, "POST", "/import")),
     ]
     for prepared, (kill, event) in zip(campaigns, events, strict=False):
         with Disturbed(studio, kill, event) as client:
@@ -210,19 +208,11 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
 ) -> None:
     assert sum(map(len, said.values())) == 18 * N_TASKS
 
-    def restart_studio() -> None:
-        studio.kill()
-        studio.start()
-
-    def restart_postgres() -> None:
-        postgres.kill()
-        postgres.start()
-
     kills = [
-        (restart_studio, nth(1, "GET", "/api/tasks/")),
-        (restart_studio, nth(3, "GET", "/api/tasks/")),
-        (restart_postgres, nth(1, "GET", "/api/tasks/")),
-        (restart_postgres, nth(2, "GET", "/api/tasks/")),
+        (partial(restart, studio), nth(1, "GET", "/api/tasks/")),
+        (partial(restart, studio), nth(3, "GET", "/api/tasks/")),
+        (partial(restart, postgres), nth(1, "GET", "/api/tasks/")),
+        (partial(restart, postgres), nth(2, "GET", "/api/tasks/")),
     ]
     for name, (kill, event) in zip(said, kills, strict=False):
         with Disturbed(studio, kill, event) as client:
