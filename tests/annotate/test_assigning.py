@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaigns import task_of, tasks_of
+from pace import slowness
 from unreel.annotate.assigning import assign
 from unreel.annotate.campaign import Arm, Assignment, Task
 from unreel.annotate.judgements import Voted
@@ -217,5 +218,5 @@ def test_ten_thousand_tasks_are_dealt_to_twenty_people_within_two_seconds(groups
     tasks = tasks_of(10_000, groups=groups)
     before_s = time.process_time()
     dealt = assign(tasks, NAMES, overlap=3, seed=0, batch=1)
-    assert time.process_time() - before_s < 2
+    assert time.process_time() - before_s < 2 * slowness()
     assert len(dealt) == 30_000

@@ -1,4 +1,4 @@
-"""Every parser reads 100,000 generated texts without an exception and without inventing anything.
+"""Every parser reads 25,000 generated texts, and 100,000 when there is time, without an exception and without inventing anything.
 
 Hypothesis builds an answer from well-formed and broken pieces; each answer is then cut, mended, nested and
 garbled into a batch of texts. What a parser returns is compared with a plain second reading.
@@ -33,7 +33,6 @@ from unreel.protocols.text import READABLE
 
 pytestmark = pytest.mark.volume
 
-TEXTS = 100_000
 PER_EXAMPLE = 200
 SPACE = BoxSpace("pixel", 640, 360)
 READINGS = {
@@ -282,18 +281,20 @@ PARTS = {
 }
 
 
+@pytest.mark.timeout(1_500)
+@pytest.mark.parametrize("texts", [25_000, pytest.param(100_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("name", "examples", "answers", "check"),
+    ("name", "answers", "check"),
     [
-        ("trace", 640, trace_answer, check_trace),
-        ("realism", 640, realism_answer, check_realism),
-        ("reality", 660, reality_answer, check_reality),
-        ("preference", 680, preference_answer, check_preference),
+        ("trace", trace_answer, check_trace),
+        ("realism", realism_answer, check_realism),
+        ("reality", reality_answer, check_reality),
+        ("preference", preference_answer, check_preference),
     ],
 )
 def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
     name: str,
-    examples: int,
+    texts: int,
     answers: st.SearchStrategy[str],
     check: Callable[[str, Any, str], None],
 ) -> None:
@@ -302,7 +303,7 @@ def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
     seen = set[int]()
     read = dict.fromkeys(PARTS[name], 0)
 
-    @settings(max_examples=examples, database=None)
+    @settings(max_examples=texts // 140, database=None)  # some texts come twice
     @given(
         st.one_of(answers, answers, answers, scraps),
         st.integers(0, 2**32),
@@ -323,5 +324,5 @@ def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
                     assert len(found) <= READABLE
 
     survive()
-    assert len(seen) >= TEXTS
-    assert min(read.values()) >= TEXTS // 20, "too few of the texts hold an answer to test with"
+    assert len(seen) >= texts
+    assert min(read.values()) >= texts // 20, "too few of the texts hold an answer to test with"

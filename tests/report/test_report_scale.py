@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pace import slowness
+
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
@@ -28,6 +30,6 @@ def test_ten_thousand_answers_open_within_three_seconds(
     sheet.locator("[data-drawn]").first.wait_for()
     sheet.locator(".clip-row").first.wait_for(state="attached")
     took_s = time.monotonic() - began_s
-    assert took_s < LIMIT_S + stalls.seconds() - stalled_s
+    assert took_s < LIMIT_S * slowness() + stalls.seconds() - stalled_s
     sheet.locator(".clip-row").nth(30).click()
     sheet.locator("#clip .answer").wait_for()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.interfaces.examples import copies, pair, plain_values, single, task_for, traced
+from pace import slowness
 from unreel.annotate.campaign import Copy, Interface, Task
 from unreel.annotate.interfaces.answers import INTERFACE_OF, write_result
 from unreel.annotate.interfaces.results import read_result
@@ -242,9 +243,9 @@ BAD_RESULTS = {
 @pytest.mark.parametrize("name", BAD_RESULTS)
 def test_results_that_are_no_judgement_are_quarantined_at_once(name: str) -> None:
     bad, expected = BAD_RESULTS[name]
-    started_s = time.monotonic()
+    started_s = time.process_time()
     assert reason(bad) is expected
-    assert time.monotonic() - started_s < 1
+    assert time.process_time() - started_s < slowness()
 
 
 def test_a_quarantined_text_cannot_steer_a_terminal() -> None:

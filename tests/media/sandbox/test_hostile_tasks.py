@@ -13,6 +13,7 @@ from pathlib import Path
 import pyseccomp
 import pytest
 
+from pace import slowness
 from stalls import Stalls
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.payload import Payload
@@ -227,7 +228,7 @@ def test_abuse_ends_in_a_failure_with_its_reason(
     taken = time.monotonic() - started
     assert isinstance(outcome.result, Failure), outcome
     assert outcome.result.reason is EXPECTED[task]
-    assert taken < hostile.limits.seconds + 1 + stalls.seconds()
+    assert taken < hostile.limits.seconds + slowness() + stalls.seconds()
     assert outcome.usage is not None
     assert outcome.usage.peak_mb < hostile.limits.memory_mb
     assert outcome.result.detail.isprintable()
@@ -242,7 +243,7 @@ def test_a_whole_reply_counts_and_what_follows_does_not(
 ) -> None:
     started = time.monotonic()
     assert hostile(task, clip, {}) == Payload({"got": "all"}, (b"x" * 1000,))
-    assert time.monotonic() - started < 1 + stalls.seconds()
+    assert time.monotonic() - started < slowness() + stalls.seconds()
 
 
 @pytest.mark.alone
@@ -251,7 +252,7 @@ def test_a_call_may_have_limits_of_its_own(hostile: Sandbox, clip: Path, stalls:
     hurried = hostile.with_limits(Limits(seconds=0.3))("sleep", clip, {})
     assert isinstance(hurried, Failure)
     assert hurried.reason is FailureReason.OUT_OF_TIME
-    assert time.monotonic() - started < 2 + stalls.seconds()
+    assert time.monotonic() - started < 2 * slowness() + stalls.seconds()
     generous = Limits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
     large = hostile.with_limits(generous)("return-400-mb", clip, {})
     assert isinstance(large, Payload)

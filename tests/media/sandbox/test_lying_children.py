@@ -11,6 +11,7 @@ import pytest
 from lies import lying
 from lying_tasks import LIES
 
+from pace import slowness
 from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -121,7 +122,7 @@ def test_frames_without_end_end_with_the_time_also_where_every_frame_was_asked_f
     found = liars.frames(path, sampling="fps-1000")
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.OUT_OF_TIME
-    assert time.monotonic() - started < SECONDS + 3 + stalls.seconds()
+    assert time.monotonic() - started < SECONDS + 3 * slowness() + stalls.seconds()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < MOST_GROWTH_KB
     assert isinstance(liars.probe(innocent), ClipFacts)
 
