@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "annotate": Word(
         Lazy("unreel.cli.annotate:annotate"), "Ask people about clips, and settle what they say."
     ),
+    "arena": Word(Lazy("unreel.cli.arena:arena"), "Set creators against reviewers, and rank both."),
     "benchmarks": Word(
         Lazy("unreel.cli.benchmarks:benchmarks"), "Show layouts of benchmarks, or check yours."
     ),

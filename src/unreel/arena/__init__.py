@@ -1,0 +1,1 @@
+"""Creators against reviewers: seasons, their entrants and two leaderboards."""

@@ -1,0 +1,74 @@
+"""Who said what of which clip, as columns: all that a season's rankings are worked out from."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+
+NOBODY: Final = -1
+"""In the place of a creator: the clip is real."""
+SAID_REAL: Final = 0
+SAID_GENERATED: Final = 1
+SILENT: Final = -1
+"""Asked, and no answer that could be read: a failure, or a text that says neither."""
+
+Indices = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineup:
+    """The clips of a season. All columns are as long as `clips`."""
+
+    clips: tuple[str, ...]
+    """Names, unique."""
+    creators: tuple[str, ...]
+    """`CREATOR` or `CREATOR/SETTING`, sorted."""
+    scenes: tuple[str, ...]
+    """Source clips, sorted; what is drawn again together."""
+    creator: Indices
+    """Place in `creators`, or `NOBODY`: real clips and controls."""
+    scene: Indices
+    """Place in `scenes`."""
+    control: Indices
+    """Place in `controls`, or `NOBODY`."""
+    controls: tuple[str, ...] = ()
+    """Names of controls: real clips, changed."""
+    nuisances: tuple[str, ...] = ()
+    """What else may sway a reviewer: length, resolution, motion, sound."""
+    nuisance: Floats
+    """A row for each clip, a column for each of `nuisances`; NaN where it is not known."""
+
+    def __post_init__(self) -> None:
+        columns = (self.creator, self.scene, self.control, self.nuisance)
+        if any(len(column) != len(self.clips) for column in columns):
+            msg = f"columns of {len(self.clips)} clips must be as long. Build them together"
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """Answers about a lineup under one condition: one for each question that was put. Columns are as long as `said`.
+
+    A question that was never put has no row here. That is why a reviewer can lack cells.
+    """
+
+    lineup: Lineup
+    condition: str
+    """As the season names it."""
+    reviewers: tuple[str, ...]
+    """Sorted."""
+    floors: frozenset[str] = frozenset()
+    """Those that are shown for comparison and take no rank."""
+    reviewer: Indices
+    clip: Indices
+    said: npt.NDArray[np.int8]
+    """`SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+
+    def __post_init__(self) -> None:
+        if not len(self.reviewer) == len(self.clip) == len(self.said):
+            msg = "columns of a play must be equally long. Build them together"
+            raise InvalidValueError(msg)

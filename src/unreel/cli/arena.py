@@ -1,0 +1,18 @@
+"""`unreel arena`: creators against reviewers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from unreel.cli.late import LateGroup, Word
+
+_WORDS: Final[Mapping[str, Word]] = {}
+
+
+@click.command(cls=LateGroup, words=_WORDS)
+def arena() -> None:
+    """Set creators against reviewers over one frozen benchmark, and rank both.
+
+    SEASON is a TOML file: the benchmark by its hash, who makes clips, who judges them, and how they are asked.
+    """

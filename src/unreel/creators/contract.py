@@ -1,0 +1,109 @@
+"""What a creator is asked for and what it gives back. `unreel.testing.creators` tests the promises."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from unreel.core.failure import Failure
+
+
+class Setting(StrEnum):
+    """What a creator is given to start from."""
+
+    IMAGE_AND_TEXT = "image+text"
+    IMAGE = "image"
+    TEXT = "text"
+
+
+class Side(StrEnum):
+    """What a creator's clips count as."""
+
+    GENERATED = "generated"
+    CONTROL = "control"
+    """Real clips, changed: who calls them generated is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """One clip to be made: the scene of a real one, told by its first frame, by words or by both."""
+
+    id: str
+    """Of the scene; with creator, setting and seed it names the clip."""
+    setting: Setting
+    text: str = ""
+    """What is to be seen and heard; a fixed sentence where the setting is an image alone."""
+    first_frame: bytes | None = field(default=None, repr=False)
+    """As PNG, where the setting has an image."""
+    source: Path | None = None
+    """The real clip itself, for controls and injected traces: no generator is shown it."""
+    width: int
+    height: int
+    duration_us: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """One clip as its creator left it, and how it came about."""
+
+    file: Path
+    """In the folder of its workplace."""
+    model: str
+    """What made it, with its version or checkpoint as far as it tells."""
+    parameters: Mapping[str, str | int | float | bool]
+    """All that decides its bytes besides the brief."""
+    cost_usd: Decimal | None = None
+    """`None` where nobody tells; 0 where it costs nothing."""
+    traces: str = ""
+    """What is known to be wrong with it, as JSON in the words of `core.trace`; "" where nobody knows."""
+
+
+class Workplace(Protocol):
+    """Where a clip is made: a folder, a memory that outlives kill -9, and a safe way to fetch."""
+
+    @property
+    def folder(self) -> Path:
+        """For this brief alone; what it holds is thrown away when the clip was taken."""
+        ...
+
+    def recall(self, what: str) -> str | None:
+        """What was noted under that word for this brief, in this or an earlier life."""
+        ...
+
+    def note(self, what: str, told: str) -> None:
+        """Keep it for the next life, on disk before this returns: the id of a job that is paid for."""
+        ...
+
+    async def fetch(self, url: str, into: Path) -> Failure | None:
+        """Copy what a stranger's address holds, up to a size and within a time, never from private addresses."""
+        ...
+
+
+class Creator(Protocol):
+    """Makes clips, many at a time within one event loop."""
+
+    @property
+    def name(self) -> str:
+        """Stable identity: the same name means the same weights and the same parameters."""
+        ...
+
+    @property
+    def side(self) -> Side:
+        """What its clips count as."""
+        ...
+
+    @property
+    def settings(self) -> frozenset[Setting]:
+        """What it can start from."""
+        ...
+
+    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        """Make one clip. A failure is an answer; nothing is raised but a cancellation."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and weights; harmless when called twice."""
+        ...
