@@ -36,7 +36,7 @@ HEADS = {
     "studio": "Label Studio, a server that tests start, in an environment of its own.",
     "tools": "What builds and checks the packages, in an environment of its own.",
 }
-UNTESTED_EXTRAS = {"local", "sts", "train", "transnet"}  # they bring torch
+UNTESTED_EXTRAS = {"diffusers", "local", "sts", "train", "transnet"}  # they bring torch
 APART = {"fastapi", "numpy"}  # in train.txt: what serves the tests' models caps them
 LEFT_OUT = {"torchaudio", "torchcodec"}  # it names them too; they need CUDA, and unreel decodes
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
@@ -58,7 +58,7 @@ def main() -> None:
     test = resolve([".", "--group", "test"], kept.get("test", {}) | base)
     dev = resolve([f".[{wanted}]", "--group", "dev"], kept.get("dev", {}) | test)
     shared = {name: dev[name] for name in dev.keys() - APART}
-    train = resolve([".[train]", "--group", "train"], kept.get("train", {}) | shared)
+    train = resolve([".[diffusers,train]", "--group", "train"], kept.get("train", {}) | shared)
     studio = resolve(["--group", "studio"], kept.get("studio", {}))
     tools = resolve(["--group", "tools"], kept.get("tools", {}) | dev)
     write("base", base)
