@@ -42,6 +42,7 @@ ELSEWHERE = {
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
     ("media/sound.py", "open"),
+    ("testing/creators.py", "save"),
     ("testing/reviewers.py", "save"),
     # through the door, which has methods of the same names
     ("annotate/ledger/opening.py", "open"),

@@ -1,0 +1,119 @@
+"""Clips that were made elsewhere, in a folder: one file for each scene, named after it."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.writing import Folder
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.recipes.section import Text, Unit
+
+ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
+"""Of files that may hold a clip; also in capitals."""
+_BLOCK: Final = 1 << 20
+_MEGABYTE: Final = 1 << 20
+
+
+class FolderKeys(CreatorKeys):
+    """`kind = "folder"`."""
+
+    places: ClassVar[frozenset[str]] = frozenset({"folder"})
+    besides: ClassVar[frozenset[str]] = frozenset({"cost_usd"})
+    at_once: ClassVar[int] = 8
+
+    folder: Text
+    """Holds `SCENE-SETTING.mp4`, or `SCENE.mp4` where one setting is asked for."""
+    model: Text = ""
+    """What made the clips, with its version; the name on the board where nothing is written."""
+    version: Text = ""
+    """Change it when the clips change: another version is another entrant."""
+    cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")] | None = None
+    """What one clip cost whoever made it."""
+
+    def open(self, name: str, around: Surroundings) -> Creator:
+        return FolderCreator(
+            name=name,
+            keys=self,
+            largest_bytes=around.settings.fetch_mb * _MEGABYTE,
+            plain_names=len(around.asked) <= 1,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderCreator:
+    """Hands over what lies in a folder. Names of scenes are strangers': none leads out of it."""
+
+    name: str
+    keys: FolderKeys
+    largest_bytes: int
+    plain_names: bool = True
+    """Whether a file may be named after its scene alone."""
+    side: Side = Side.GENERATED
+    settings: frozenset[Setting] = frozenset(Setting)
+
+    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        """A copy of the clip of that scene."""
+        return await asyncio.to_thread(self._hand_over, brief, Folder(workplace.folder))
+
+    async def close(self) -> None:
+        """It holds nothing open."""
+
+    def _hand_over(self, brief: Brief, into: Folder) -> Made | Failure:
+        folder = Folder(Path(self.keys.folder))
+        try:
+            there = list(self._find(brief, folder))
+            if len(there) != 1:
+                return self._no_one_clip(brief, there)
+            taken = f"clip{Path(there[0]).suffix.lower()}"
+            with folder.read(there[0]) as source:
+                if failure := self._copy(source, into, taken):
+                    return failure
+        except (InvalidValueError, UnsafeTargetError, OSError) as error:
+            raise_refusal(error)
+            return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
+        return Made(
+            file=into.root / taken,
+            model=self.keys.model or self.name,
+            parameters={"file": there[0], "version": self.keys.version},
+            cost_usd=self.keys.cost_usd,
+        )
+
+    def _copy(self, source: IO[bytes], into: Folder, name: str) -> Failure | None:
+        n_bytes = 0
+        with into.create(name) as file:
+            while (block := source.read(_BLOCK)) and n_bytes <= self.largest_bytes:
+                n_bytes += len(block)
+                file.write(block)
+        if n_bytes <= self.largest_bytes:
+            return None
+        into.remove(name)
+        detail = f"more than {self.largest_bytes // _MEGABYTE} MB in one file"
+        return Failure(FailureReason.TOO_LARGE, detail)
+
+    def _no_one_clip(self, brief: Brief, there: list[str]) -> Failure:
+        if there:
+            detail = f"{' and '.join(map(ascii, there))} are all the clip of one scene"
+        else:
+            names = " or ".join(ascii(f"{stem}.mp4") for stem in self._stems(brief))
+            others = ", ".join(ENDINGS[1:])
+            detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {others}"
+        return Failure(FailureReason.NOT_A_FILE, detail)
+
+    def _find(self, brief: Brief, folder: Folder) -> Iterator[str]:
+        """Every file that could be the clip of the scene."""
+        for stem in self._stems(brief):
+            for ending in ENDINGS:
+                spelt = (stem + ending, stem + ending.upper())
+                yield from [name for name in spelt if folder.size(name) is not None][:1]
+
+    def _stems(self, brief: Brief) -> tuple[str, ...]:
+        own = f"{brief.id}-{brief.setting.value}"
+        return (own, brief.id) if self.plain_names else (own,)

@@ -1,0 +1,72 @@
+"""What a kind of creator is described by: keys of a recipe that open what they describe."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from unreel.core.identity import digest
+from unreel.core.names import plain_name
+from unreel.core.settings import Settings
+from unreel.creators.contract import Creator, Setting, Side
+from unreel.recipes.section import Section
+
+_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a creator finds where it works."""
+
+    settings: Settings
+    trusted: bool = False
+    """Whether the benchmark's clips are opened in this process."""
+    asked: tuple[Setting, ...] = ()
+    """What it is to start from: a clip of each scene for each."""
+
+
+class CreatorKeys(Section):
+    """The keys of one kind. Inherit it: its fields are what a recipe may say, `open` makes the creator."""
+
+    side: ClassVar[Side] = Side.GENERATED
+    places: ClassVar[frozenset[str]] = frozenset()
+    """Keys that hold a path, relative to the recipe. Where a thing lies does not decide what it is."""
+    besides: ClassVar[frozenset[str]] = frozenset()
+    """Other keys that decide no byte of a clip: patience, budget, prices."""
+    at_once: ClassVar[int] = 2
+    """Clips that are in the making together."""
+
+    @property
+    def can(self) -> frozenset[Setting]:
+        """What it can start from."""
+        return frozenset(Setting)
+
+    @property
+    def usual(self) -> tuple[Setting, ...]:
+        """What it starts from where the recipe does not say."""
+        return (Setting.IMAGE_AND_TEXT,)
+
+    def label(self, title: str) -> str:
+        """The part of its stable name that people read; its title where nothing tells it better."""
+        return title
+
+    def identity(self) -> str:
+        """All that decides the bytes of its clips, besides the brief, as text."""
+        named = self.model_dump(
+            mode="json", exclude_defaults=True, exclude=set(self.places | self.besides)
+        )
+        return json.dumps(named, sort_keys=True)
+
+    def stable_name(self, kind: str, title: str) -> str:
+        """The same for the same label and identity, on every machine."""
+        label = self.label(title)
+        return f"{kind}:{plain_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"
+
+    def beside(self, base: Path) -> dict[str, str]:
+        """The paths among its keys, from the recipe in the folder `base`."""
+        given = {key: getattr(self, key) for key in self.places & self.model_fields_set}
+        return {key: str(base / Path(path).expanduser()) for key, path in given.items()}
+
+    def open(self, name: str, around: Surroundings) -> Creator:
+        """The creator, which goes by the stable name `name`."""
+        raise NotImplementedError

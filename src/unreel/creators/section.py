@@ -1,0 +1,122 @@
+"""`[[creator]]`: who makes clips, of which kind, and from what; the description opens itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import Settings
+from unreel.creators.contract import Creator, Setting, Side
+from unreel.creators.held import HeldKeys
+from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.creators.roster import CREATORS
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Section, Seed, Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatorOpener:
+    """Who will make clips: the stable name, what opens the creator, and what is asked of it."""
+
+    name: str
+    title: str
+    """On the board."""
+    build: Callable[[], Creator]
+    """It must pickle: workers call it."""
+    side: Side
+    settings: tuple[Setting, ...]
+    """What it is to start from: one clip of each scene for each."""
+    seed: int = 0
+    at_once: int = 2
+    """Clips that are in the making together."""
+
+    def open(self) -> Creator:
+        """The creator, in the event loop that asks it; whoever opens it closes it."""
+        return self.build()
+
+
+class CreatorSection(Section):
+    """Everything that decides who makes clips, and how: besides these keys, those of its kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[Text, Field(min_length=1)]
+    """On the board."""
+    kind: Text
+    """`folder`, `endpoint`, `diffusers`, `inject`, `degrade`, `frozen`, or an entry point."""
+    settings: tuple[Setting, ...] = ()
+    """`image+text`, `image`, `text`: one clip of each scene for each. Where none is named, the kind's usual one."""
+    seed: Seed = 0
+
+    @field_validator("name")
+    @classmethod
+    def _name_fits_on_a_line(cls, name: str) -> str:
+        if not name.isprintable() or name != name.strip():
+            setting, problem = "name", f"{name!a} does not fit on a line"
+            raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
+        return name
+
+    @model_validator(mode="after")
+    def _keys_are_of_its_kind(self) -> "CreatorSection":
+        can = self.keys.can
+        beyond = [each.value for each in self.settings if each not in can]
+        if beyond or len(set(self.settings)) < len(self.settings):
+            setting = f"settings of {self.name}"
+            problem = f"cannot start from {', '.join(beyond)}" if beyond else "one is named twice"
+            remedy = f"Choose from {', '.join(sorted(can))}, each once"
+            raise InvalidSettingError(setting, problem, remedy)
+        return self
+
+    @property
+    def keys(self) -> CreatorKeys:
+        """What its kind is told.
+
+        Raises:
+            InvalidSettingError: A key is not one of its kind, or its value cannot be used.
+        """
+        try:
+            return check_sections(CREATORS.load(self.kind), self._given())
+        except InvalidSettingError as error:
+            setting = f"{error.setting} of {self.name}"
+            raise InvalidSettingError(setting, error.problem, error.remedy) from error
+
+    @property
+    def held(self) -> str | None:
+        """The creator's name in the benchmark, where that holds its clips; `None` where they are made."""
+        keys = self.keys
+        return (keys.creator or self.name) if isinstance(keys, HeldKeys) else None
+
+    @property
+    def stable_name(self) -> str:
+        """Told without opening it: another parameter or checkpoint is another name."""
+        return self.keys.stable_name(self.kind, self.name)
+
+    def beside(self, base: Path) -> "CreatorSection":
+        """The same with its paths from the recipe in the folder `base`."""
+        return type(self).model_validate(self.model_dump() | self.keys.beside(base))
+
+    def opener(self, *, settings: Settings, trusted: bool = False) -> CreatorOpener:
+        """What opens it. `trusted`: the benchmark's clips are opened without a sandbox."""
+        keys, name = self.keys, self.stable_name
+        asked = self.settings or keys.usual
+        around = Surroundings(settings=settings, trusted=trusted, asked=asked)
+        return CreatorOpener(
+            name=name,
+            title=self.name,
+            build=partial(_open, self, name, around),
+            side=keys.side,
+            settings=asked,
+            seed=self.seed,
+            at_once=keys.at_once,
+        )
+
+    def _given(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def _open(section: CreatorSection, name: str, around: Surroundings) -> Creator:
+    return section.keys.open(name, around)

@@ -1,0 +1,241 @@
+"""The contract of `unreel.creators.contract.Creator` as tests, for our creators and yours.
+
+class TestMine(CreatorKit):
+    @pytest.fixture
+    def creator(self) -> Creator:
+        return MyCreator()
+"""
+# ruff: noqa: S101  these methods are tests
+
+import asyncio
+import hashlib
+import io
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar
+
+from PIL import Image
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.writing import Folder
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+T = TypeVar("T")
+SCENES: Final = ("scene-0", "scene-1")
+_SIZE: Final = (192, 128)
+_N_FRAMES: Final = 24
+_ODD_IDS: Final = (
+    "../escape",
+    "/etc/passwd",
+    "a/../../b",
+    "",
+    "\0",
+    "s" * 300,
+    "no such scene",
+    ".",
+)
+
+
+@dataclass(slots=True)
+class Desk:
+    """A workplace for tests: a folder, notes in memory, and no way out."""
+
+    folder: Path
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def recall(self, what: str) -> str | None:
+        """What was noted under that word."""
+        return self.notes.get(what)
+
+    def note(self, what: str, told: str) -> None:
+        """Keep it."""
+        self.notes[what] = told
+
+    async def fetch(self, url: str, into: Path) -> Failure | None:  # noqa: ARG002  nobody is asked
+        """Nothing is fetched in tests."""
+        return Failure(FailureReason.NOT_NAMED, f"{url!a} is not fetched in tests")
+
+
+def sample_briefs(folder: Path, settings: frozenset[Setting]) -> list[Brief]:
+    """A brief for each sample scene and setting; their real clips are written to `folder`."""
+    briefs = []
+    for number, scene in enumerate(SCENES):
+        recipe = ClipRecipe(n_frames=_N_FRAMES, seed=number, tone_hz=440)
+        source = Folder(folder).write(f"{scene}.mp4", synthesise(recipe))
+        for setting in sorted(settings):
+            brief = Brief(
+                id=scene,
+                setting=setting,
+                text="" if setting is Setting.IMAGE else "A ball crosses the picture.",
+                first_frame=None if setting is Setting.TEXT else sample_frame(),
+                source=source,
+                width=_SIZE[0],
+                height=_SIZE[1],
+                duration_us=1_000_000,
+                seed=number,
+            )
+            briefs.append(brief)
+    return briefs
+
+
+def sample_frame() -> bytes:
+    """A first frame, as PNG."""
+    picture = Image.new("RGB", _SIZE, (40, 90, 140))
+    picture.paste((220, 180, 60), (30, 40, 80, 90))
+    out = io.BytesIO()
+    picture.save(out, format="PNG")
+    return out.getvalue()
+
+
+class CreatorKit:
+    """Inherit it and give a `creator` fixture: a fresh creator, made outside any event loop."""
+
+    repeatable: ClassVar[bool] = True
+    """Whether the same brief and seed always give the same bytes."""
+    free: ClassVar[bool] = False
+    """Whether every clip costs nothing, and says so."""
+
+    def briefs(self, folder: Path, creator: Creator) -> list[Brief]:
+        """What it is asked for; it must be able to make at least one. Override it for other scenes."""
+        return sample_briefs(folder, creator.settings)
+
+    def test_its_name_is_stable_and_fits_on_a_line(self, creator: Creator, tmp_path: Path) -> None:
+        name = creator.name
+        self._make_all(creator, tmp_path)
+        assert name
+        assert name.isprintable()
+        assert creator.name == name
+
+    def test_it_says_what_its_clips_count_as_and_what_it_starts_from(
+        self, creator: Creator
+    ) -> None:
+        assert isinstance(creator.side, Side)
+        assert creator.settings
+        assert all(isinstance(setting, Setting) for setting in creator.settings)
+
+    def test_a_clip_is_a_plain_file_in_its_workplace_and_a_failure_has_a_detail(
+        self, creator: Creator, tmp_path: Path
+    ) -> None:
+        outcomes = self._make_all(creator, tmp_path)
+        assert any(isinstance(outcome, Made) for outcome, _ in outcomes)
+        for outcome, desk in outcomes:
+            if isinstance(outcome, Failure):
+                assert outcome.detail
+                continue
+            assert outcome.file.parent.resolve() == desk.folder.resolve()
+            assert outcome.file.is_file()
+            assert not outcome.file.is_symlink()
+            assert outcome.file.stat().st_size
+
+    def test_it_tells_how_a_clip_came_about(self, creator: Creator, tmp_path: Path) -> None:
+        for made in _made(self._make_all(creator, tmp_path)):
+            assert made.model.strip()
+            assert json.loads(json.dumps(dict(made.parameters))) == dict(made.parameters)
+            assert all(isinstance(v, str | int | float | bool) for v in made.parameters.values())
+            assert made.cost_usd is None or made.cost_usd >= 0
+            assert made.cost_usd == 0 or not self.free
+            assert made.traces == "" or isinstance(json.loads(made.traces), list)
+
+    def test_the_same_brief_gives_the_same_clip_alone_and_in_company(
+        self, creator: Creator, tmp_path: Path
+    ) -> None:
+        briefs = self.briefs(tmp_path / "real", creator)
+
+        async def twice() -> tuple[list[Made | Failure], list[Made | Failure]]:
+            alone = [await creator.make(b, _desk(tmp_path, f"a{i}")) for i, b in enumerate(briefs)]
+            desks = [_desk(tmp_path, f"b{i}") for i in range(len(briefs))]
+            return alone, await _together(creator, briefs, desks)
+
+        alone, together = run(creator, twice)
+        assert list(map(type, alone)) == list(map(type, together))
+        if self.repeatable:
+            assert list(map(_content, alone)) == list(map(_content, together))
+
+    def test_what_cannot_be_made_is_a_failure_and_no_exception(
+        self, creator: Creator, tmp_path: Path
+    ) -> None:
+        sound = self.briefs(tmp_path / "real", creator)[0]
+        broken = Folder(tmp_path / "real").write("broken.mp4", b"no clip")
+        odd = [replace(sound, id=name) for name in _ODD_IDS]
+        odd += [
+            replace(sound, source=broken, first_frame=b"no picture"),
+            replace(sound, source=tmp_path / "gone.mp4", first_frame=None),
+            replace(sound, source=None, text="\x00\ud800 not a character"),
+        ]
+        before = _files(tmp_path / "real")
+        outcomes = [outcome for outcome, _ in self._make(creator, odd, tmp_path)]
+        assert all(isinstance(outcome, Made | Failure) for outcome in outcomes)
+        assert _files(tmp_path / "real") == before
+
+    def test_nothing_is_written_outside_of_the_workplace(
+        self, creator: Creator, tmp_path: Path
+    ) -> None:
+        briefs = self.briefs(tmp_path / "real", creator)
+        before = _files(tmp_path)
+        self._make(creator, briefs, tmp_path)
+        after = {name: told for name, told in _files(tmp_path).items() if name[0] != _DESKS}
+        assert after == before
+
+    def test_it_can_be_closed_twice(self, creator: Creator) -> None:
+        async def close_again() -> None:
+            await creator.close()
+
+        run(creator, close_again)
+
+    def _make_all(self, creator: Creator, folder: Path) -> "list[tuple[Made | Failure, Desk]]":
+        return self._make(creator, self.briefs(folder / "real", creator), folder)
+
+    def _make(
+        self, creator: Creator, briefs: Sequence[Brief], folder: Path
+    ) -> "list[tuple[Made | Failure, Desk]]":
+        desks = [_desk(folder, str(number)) for number in range(len(briefs))]
+        outcomes = run(creator, lambda: _together(creator, briefs, desks))
+        return list(zip(outcomes, desks, strict=True))
+
+
+def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
+    """The result of `act` in an event loop of its own, the creator closed at its end."""
+
+    async def closing() -> T:
+        try:
+            return await act()
+        finally:
+            await creator.close()
+
+    return asyncio.run(closing())
+
+
+_DESKS: Final = "desks"
+
+
+def _desk(folder: Path, name: str) -> Desk:
+    return Desk(Folder(folder).make(f"{_DESKS}/{name}"))
+
+
+async def _together(
+    creator: Creator, briefs: Sequence[Brief], desks: Sequence[Desk]
+) -> list[Made | Failure]:
+    pairs = zip(briefs, desks, strict=True)
+    return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
+
+
+def _made(outcomes: Sequence[tuple[Made | Failure, Desk]]) -> list[Made]:
+    return [outcome for outcome, _ in outcomes if isinstance(outcome, Made)]
+
+
+def _content(outcome: Made | Failure) -> str:
+    if isinstance(outcome, Failure):
+        return outcome.reason.value
+    return hashlib.sha256(outcome.file.read_bytes()).hexdigest() + outcome.traces
+
+
+def _files(folder: Path) -> dict[tuple[str, ...], str]:
+    """What every file below holds, by the parts of its name."""
+    return {
+        path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,105 @@
+"""`[[creator]]` of a recipe: what it refuses, what it opens, and what its stable name holds."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.settings import Settings
+from unreel.creators.contract import Setting, Side
+from unreel.creators.roster import CREATORS
+from unreel.creators.section import CreatorSection
+from unreel.recipes.check import check_sections
+
+
+def section(**keys: Any) -> CreatorSection:
+    return check_sections(CreatorSection, {"name": "Wan 2.2", "kind": "folder"} | keys)
+
+
+def test_a_misspelt_key_is_told_with_the_nearest_of_its_kind() -> None:
+    with pytest.raises(InvalidSettingError, match=r"foldr of Wan 2.2: .*Did you mean 'folder'"):
+        section(foldr="clips")
+
+
+def test_a_missing_key_is_told_by_its_name() -> None:
+    with pytest.raises(InvalidSettingError, match=r"folder of Wan 2\.2: not given"):
+        section()
+
+
+def test_an_unknown_kind_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'folder'"):
+        section(kind="foldr")
+
+
+@pytest.mark.parametrize("kind", ["folder", "frozen"])
+def test_every_kind_of_ours_can_be_loaded(kind: str) -> None:
+    assert CREATORS.load(kind).known_keys()
+
+
+def test_a_setting_is_named_once() -> None:
+    with pytest.raises(InvalidSettingError, match="named twice"):
+        section(folder="clips", settings=["image", "image"])
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", " margin", "bell\a"])
+def test_a_name_fits_on_a_line(name: str) -> None:
+    with pytest.raises(InvalidSettingError):
+        section(folder="clips", name=name)
+
+
+def test_the_usual_setting_is_taken_where_none_is_named() -> None:
+    opener = section(folder="clips").opener(settings=Settings())
+    assert opener.settings == (Setting.IMAGE_AND_TEXT,)
+    assert opener.side is Side.GENERATED
+    assert opener.title == "Wan 2.2"
+
+
+def test_an_opener_travels_to_workers_and_opens_the_same_creator() -> None:
+    opener = section(folder="clips").opener(settings=Settings())
+    creator = pickle.loads(pickle.dumps(opener)).open()
+    assert creator.name == opener.name
+
+
+def test_a_path_is_from_the_recipe_and_no_part_of_the_name(tmp_path: Path) -> None:
+    told = section(folder="clips")
+    moved = told.beside(tmp_path)
+    assert moved.model_extra == {"folder": str(tmp_path / "clips")}
+    assert moved.stable_name == told.stable_name
+
+
+def test_another_version_or_title_of_a_folder_is_another_name() -> None:
+    names = {
+        section(folder="clips").stable_name,
+        section(folder="clips", version="2").stable_name,
+        section(folder="clips", name="Wan 2.3").stable_name,
+        section(folder="clips", name="Wan-2.2").stable_name,
+    }
+    assert len(names) == 4
+
+
+def test_what_it_costs_changes_no_name() -> None:
+    assert section(folder="clips", cost_usd=0.4).stable_name == section(folder="c").stable_name
+
+
+def test_clips_that_the_benchmark_holds_are_not_made() -> None:
+    told = section(kind="frozen", creator="Sora")
+    assert told.held == "Sora"
+    assert section(kind="frozen").held == "Wan 2.2"
+    assert section(folder="clips").held is None
+    with pytest.raises(InvalidSettingError, match="lie in the benchmark"):
+        told.opener(settings=Settings()).open()
+
+
+@given(st.text(min_size=1, max_size=300))
+def test_whatever_its_title_a_stable_name_is_one_short_line(title: str) -> None:
+    try:
+        name = section(folder="clips", name=title).stable_name
+    except InvalidSettingError:
+        return
+    assert name.isprintable()
+    assert len(name) < 110
+    assert "/" not in name
