@@ -13,9 +13,10 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.naming import peers_of, require_named
+from unreel.engine.naming import Peer, peers_of, require_named, require_public, site_of
 
 _PIECE_BYTES: Final = 1 << 20
+_READABLE: Final = 200
 _REDIRECTS: Final = 3
 _FOUND: Final = 200
 _MOVED: Final = range(300, 400)
@@ -30,6 +31,23 @@ class Reach:
     named: tuple[str, ...]
     max_bytes: int
     seconds: float
+    public: bool = False
+    """Only from addresses of the open internet, whatever the name: for what a stranger named."""
+
+
+def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
+    """Copy what a stranger's address holds: from that host alone, and never from this machine or its networks.
+
+    Raises:
+        MediaError: The address is not of the open internet, or the file is absent, too large or too slow.
+    """
+    try:
+        named = (site_of(location),)
+    except InvalidValueError as error:
+        shown = location.partition("?")[0][:_READABLE]
+        raise _failed(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
+    reach = Reach(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
+    fetch(location, into, reach=reach, storage={})
 
 
 def fetch(location: str, into: IO[bytes], *, reach: Reach, storage: Mapping[str, str]) -> None:
@@ -89,7 +107,7 @@ def _stored(location: str, reach: Reach, storage: Mapping[str, str]) -> Generato
 
 
 def _served(location: str, reach: Reach) -> Generator[bytes, None, None]:
-    with _cut_after(reach.seconds) as line:
+    with _cut_after(reach) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
@@ -111,8 +129,9 @@ def _served(location: str, reach: Reach) -> Generator[bytes, None, None]:
 class _Line:
     """The connections of a fetch, one after the other, which another thread may cut."""
 
-    def __init__(self, seconds: float) -> None:
-        self._until_s = time.monotonic() + seconds
+    def __init__(self, reach: Reach) -> None:
+        self._until_s = time.monotonic() + reach.seconds
+        self._public = reach.public
         self._socket: socket.socket | None = None
         self._open = ExitStack()
 
@@ -124,7 +143,7 @@ class _Line:
     def ask(self, address: SplitResult) -> http.client.HTTPResponse:
         """Put the question to the very address that was looked at: a name may change its mind."""
         host, port = str(address.hostname), address.port or _PORTS[address.scheme]
-        sock = self._hold(_connect(host, port, self.left_s))
+        sock = self._hold(_connect(self._peers(host, port), self.left_s))
         if address.scheme == "https":
             context = ssl.create_default_context()
             sock = self._hold(
@@ -147,6 +166,12 @@ class _Line:
         """Let it go."""
         self._open.close()
 
+    def _peers(self, host: str, port: int) -> list[Peer]:
+        peers = peers_of(host, port)
+        if self._public:
+            require_public(peers)
+        return peers
+
     def _hold(self, sock: _Socket) -> _Socket:
         self._open.enter_context(sock)
         sock.settimeout(self.left_s)
@@ -155,9 +180,9 @@ class _Line:
 
 
 @contextmanager
-def _cut_after(seconds: float) -> Iterator[_Line]:
-    line = _Line(seconds)
-    watch = threading.Timer(seconds, line.cut)
+def _cut_after(reach: Reach) -> Iterator[_Line]:
+    line = _Line(reach)
+    watch = threading.Timer(reach.seconds, line.cut)
     watch.daemon = True
     watch.start()
     try:
@@ -167,14 +192,14 @@ def _cut_after(seconds: float) -> Iterator[_Line]:
         line.close()
 
 
-def _connect(host: str, port: int, seconds: float) -> socket.socket:
+def _connect(peers: Iterable[Peer], seconds: float) -> socket.socket:
     lost: OSError | None = None
-    for peer in peers_of(host, port):
+    for peer in peers:
         try:
             return socket.create_connection(peer, seconds)
         except OSError as error:
             lost = error
-    raise lost or OSError(f"{host} has no address")
+    raise lost or OSError("the host has no address")
 
 
 def _next_stop(location: str, target: str, reach: Reach) -> str:

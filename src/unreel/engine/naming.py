@@ -14,6 +14,7 @@ SCHEMES: Final = ("s3", "https", "http")
 LOCALHOST: Final = "localhost"
 _PORTS: Final = {"https": 443, "http": 80}
 _SETTING: Final = "UNREEL_FETCH_FROM"
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 Peer = tuple[str, int]
 
 
@@ -83,6 +84,35 @@ def peers_of(host: str, port: int) -> list[Peer]:
     return peers
 
 
+def require_public(peers: Iterable[Peer]) -> None:
+    """Refuse addresses that are not of the open internet: of this machine, its link or a private network.
+
+    For what a stranger names: a server behind this machine's wall must not be reached through it.
+
+    Raises:
+        InvalidValueError: One of them is such an address.
+    """
+    for address, _ in peers:
+        found = _innermost(address)
+        if not found.is_global or found.is_multicast:
+            msg = f"{found} is no address of the open internet, and a stranger named it"
+            raise InvalidValueError(msg)
+
+
+def site_of(location: str) -> str:
+    """Scheme, host and port of an address of the web, as a place that can be named.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    place = _place(location)
+    if place.scheme not in _PORTS:
+        msg = f"{place.scheme} is no scheme of the web"
+        raise InvalidValueError(msg)
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    return f"{place.scheme}://{host}:{place.port}"
+
+
 def _place(address: str) -> NamedPlace:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
@@ -109,8 +139,8 @@ def _web_place(address: str) -> NamedPlace:
     if " " in address or split.username is not None:
         msg = "it holds a blank or the name of a user"
         raise InvalidValueError(msg)
-    host = _single(split.hostname or "")
-    return NamedPlace(split.scheme, host.rstrip("."), port, _parts(unquote(split.path)))
+    host = _single((split.hostname or "").rstrip("."))
+    return NamedPlace(split.scheme, host, port, _parts(unquote(split.path)))
 
 
 def _single(host: str) -> str:
@@ -140,7 +170,16 @@ def _is_literal(host: str) -> bool:
 
 def _is_near(address: str) -> bool:
     """Whether `address` is of this machine, of its link, or of no one machine at all."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
-    found = inner or found
+    found = _innermost(address)
     return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+
+
+def _innermost(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """`address`, or the one of IPv4 that it carries: mapped, 6to4, Teredo, or behind a translator."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv4Address):
+        return found
+    if found in _TRANSLATED:
+        return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    teredo = found.teredo
+    return found.ipv4_mapped or found.sixtofour or (teredo[1] if teredo else found)
