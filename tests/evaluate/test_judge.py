@@ -25,6 +25,7 @@ from unreel.core.answer import Usage
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.identity import digest
+from unreel.core.retrying import Patience
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.table import Table, TableWriter
@@ -42,7 +43,6 @@ from unreel.evaluate.rulings import KeptRulings, Ruling
 from unreel.evaluate.tables import RULINGS
 from unreel.protocols.trace.judge import judge_prompt
 from unreel.reviewers.endpoint.budget import Price
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
 from unreel.reviewers.opening import Opener
 

@@ -37,11 +37,11 @@ from local.taught_tiny import (
 )
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Reviewer, Sheet
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import Encoded, Encoder

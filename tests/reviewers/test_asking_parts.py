@@ -13,6 +13,15 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import (
+    LONGEST_WAIT_S,
+    RESERVE,
+    SAVINGS,
+    Patience,
+    RetryBudget,
+    backoff_s,
+    read_retry_after,
+)
 from unreel.protocols.space import declare_space
 from unreel.reviewers.endpoint.asker import Asker
 from unreel.reviewers.endpoint.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
@@ -20,13 +29,10 @@ from unreel.reviewers.endpoint.budget import Budget, Price
 from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, Concurrency, Signal
 from unreel.reviewers.endpoint.families import FAMILIES, family, find_family
 from unreel.reviewers.endpoint.replies import (
-    LONGEST_WAIT_S,
     MOST_TOKENS,
     Setback,
     read_raw,
-    read_retry_after,
 )
-from unreel.reviewers.endpoint.retrying import RESERVE, SAVINGS, Patience, RetryBudget, backoff_s
 from unreel.reviewers.endpoint.transport import RawReply
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)

@@ -21,12 +21,12 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Marks
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Sheet, WholeClip
 from unreel.reviewers.endpoint.budget import Price, read_prices
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of, find_family
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
 from unreel.reviewers.parts import Showing
 from unreel.testing.reviewers import run

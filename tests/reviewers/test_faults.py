@@ -15,8 +15,8 @@ import pytest
 from stalls import Stalls
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 
 pytestmark = pytest.mark.alone

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Sheet
 from unreel.reviewers.endpoint.keys import contact, contacts
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 from unreel.testing.reviewers import run
 
@@ -136,6 +136,16 @@ def test_a_host_that_the_user_named_gets_the_key_for_it_and_no_other(
 ) -> None:
     asked = contact(f"{provider}/tiny@{url}", key_hosts=key_hosts, environment=KEYS)
     assert asked.variable == "OPENAI_COMPATIBLE_API_KEY"
+
+
+def test_the_user_says_which_key_goes_to_a_host() -> None:
+    hosts = "127.0.0.1:8000, video.example.org=VIDEO_KEY"
+    named = contact("compatible/x@https://video.example.org/v1", key_hosts=hosts, environment={})
+    assert named.variable == "VIDEO_KEY"
+    usual = contact("compatible/x@http://127.0.0.1:8000/v1", key_hosts=hosts, environment={})
+    assert usual.variable == "OPENAI_COMPATIBLE_API_KEY"
+    with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
+        contact("compatible/x@https://a.example/v1", key_hosts="a.example=B=C", environment={})
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Origin, Real
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 from unreel.reviewers.floors.constant import (
     AlwaysReviewer,

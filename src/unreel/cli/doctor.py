@@ -16,10 +16,11 @@ import click
 from unreel.cli.output import echo, json_option, print_json, say
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import Lazy
+from unreel.core.server import read_server
 from unreel.core.settings import Settings, read_secret, read_settings, read_storage
 from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
 from unreel.reviewers.endpoint.listening import is_listening, offered_models
-from unreel.reviewers.endpoint.providers import PROVIDERS, read_server
+from unreel.reviewers.endpoint.providers import PROVIDERS
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",

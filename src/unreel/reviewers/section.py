@@ -35,7 +35,7 @@ from unreel.reviewers.parts import Showing
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client takes its time to load
-    from unreel.reviewers.endpoint.retrying import Patience
+    from unreel.core.retrying import Patience
     from unreel.reviewers.endpoint.reviewer import Manner
 
 _LOCAL_REVIEWER: Final = Lazy("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
@@ -251,7 +251,7 @@ class ReviewerSection(Section):
     @property
     def patience(self) -> "Patience":
         """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
-        from unreel.reviewers.endpoint.retrying import Patience
+        from unreel.core.retrying import Patience
 
         half_s = self.deadline_s / 2
         return Patience(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))

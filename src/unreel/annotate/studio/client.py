@@ -23,7 +23,7 @@ from unreel.core.errors import (
     MachineError,
     raise_refusal,
 )
-from unreel.reviewers.endpoint.providers import Server, read_server
+from unreel.core.server import Server, read_server
 
 DEADLINE_S: Final = 600.0
 """An import of a thousand tasks with marks takes the better part of a minute on a busy machine."""

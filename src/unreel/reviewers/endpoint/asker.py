@@ -9,12 +9,12 @@ from typing import Final
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
 from unreel.core.span import to_us
 from unreel.reviewers.endpoint.breaker import Breaker, Go
 from unreel.reviewers.endpoint.budget import Budget
 from unreel.reviewers.endpoint.concurrency import Concurrency, Signal
 from unreel.reviewers.endpoint.replies import Setback, read_raw
-from unreel.reviewers.endpoint.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
 from unreel.reviewers.endpoint.transport import RawReply, Transport
 
 logger = logging.getLogger(__name__)

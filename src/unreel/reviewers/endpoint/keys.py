@@ -4,28 +4,20 @@ A recipe may come from a stranger, and with it the address that is asked. So an 
 brings a key: the environment says which key there is, and the environment says where it may go.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import read_secret
-from unreel.reviewers.endpoint.providers import (
-    HOST,
+from unreel.core.server import (
+    HOSTS_VARIABLE,
     OWN_KEY,
-    PORT,
-    PROVIDERS,
-    Provider,
     Server,
-    names_server,
-    read_address,
-    read_host,
+    key_variable,
     read_server,
+    require_secret_way,
 )
-
-HOSTS_VARIABLE: Final = "UNREEL_KEY_HOSTS"
-_NAMED: Final = re.compile(rf"(?P<host>{HOST})(:(?P<port>{PORT}))?", re.ASCII | re.IGNORECASE)
+from unreel.core.settings import read_secret
+from unreel.reviewers.endpoint.providers import PROVIDERS, Provider, names_server, read_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,18 +63,15 @@ def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None
     provider, server = PROVIDERS[address.provider], address.server
     variable, home = provider.key_variable, _home(provider)
     if server != home:
-        own = variable if home is None else OWN_KEY
-        variable = own if _is_named(server, key_hosts) else None
+        named = key_variable(server, key_hosts)
+        variable = variable if home is None and named == OWN_KEY else named
     if provider.needs_key and home in {server, None}:
         _require_key(provider, server, variable, environment)
     if variable is None:
         remark = _kept_back(provider, home, environment)
-    elif server.keeps_secrets:
-        remark = "" if read_secret(variable, environment) else "which is not set here"
     else:
-        setting, problem = "model", f"the key in {variable} would travel to {server} in clear"
-        remedy = f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}"
-        raise InvalidSettingError(setting, problem, remedy)
+        require_secret_way(server, variable)
+        remark = "" if read_secret(variable, environment) else "which is not set here"
     return Contact(name=address.name, server=server, variable=variable, remark=remark)
 
 
@@ -120,17 +109,3 @@ def _kept_back(
     if read_secret(OWN_KEY, environment):
         return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
     return ""
-
-
-def _is_named(server: Server, key_hosts: str) -> bool:
-    for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
-        found = _NAMED.fullmatch(entry)
-        host = None if found is None else read_host(found["host"])
-        if found is None or host is None:
-            remedy = "Write hosts as llm.example.org or 127.0.0.1:8000, with commas between"
-            raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
-        port = found["port"]
-        meant = server.uses_usual_port if port is None else server.port == int(port)
-        if host == server.host and meant:
-            return True
-    return False

@@ -1,23 +1,21 @@
 """What a server's bytes mean: a reply, or a setback with its cause."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final, TypeGuard
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import read_retry_after
 from unreel.reviewers.endpoint.transport import RawReply
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""
 MOST_TOKENS: Final = 1_000_000_000
 """A server that counts more in one answer has not counted."""
-LONGEST_WAIT_S: Final = 86_400.0
 _STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
@@ -91,25 +89,6 @@ def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
     is_key = raw.status == HTTPStatus.UNAUTHORIZED
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
     return Setback(failure=Failure(reason, detail), final=True)
-
-
-def read_retry_after(value: str | None, *, now: datetime) -> float:
-    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing.
-
-    Never more than `LONGEST_WAIT_S`.
-    """
-    if value is None:
-        return 0.0
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return 0.0
-        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-        seconds = (aware - now).total_seconds()
-    return min(max(0.0, seconds), LONGEST_WAIT_S) if math.isfinite(seconds) else 0.0
 
 
 def _read_usage(usage: object) -> Usage | None:

@@ -7,6 +7,7 @@ from typing import Any
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.asker import Asker
 from unreel.reviewers.endpoint.budget import Budget, Price, Spending
@@ -14,7 +15,6 @@ from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.concurrency import Concurrency
 from unreel.reviewers.endpoint.families import RESIZED, Family, bounded, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
-from unreel.reviewers.endpoint.retrying import Patience
 from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, Transport
 from unreel.reviewers.instants import TELLS_TIMES
 from unreel.reviewers.parts import Showing

@@ -1,13 +1,17 @@
 """When to ask again: a wait with full jitter, and a budget that bounds how much is asked again."""
 
+import math
 import random
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
 
 LONGEST_BACKOFF_S: Final = 30.0
+LONGEST_WAIT_S: Final = 86_400.0
 MOST_ATTEMPTS: Final = 8
 SHARE_AGAIN: Final = 0.5
 """Second requests that each question earns: at 30 % faults 0.43 are needed."""
@@ -63,3 +67,22 @@ def backoff_s(patience: Patience, *, key: str, attempt: int, seed: int) -> float
     """Seconds to wait after request `attempt` (from 1): full jitter, the same for the same arguments."""
     longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
+
+
+def read_retry_after(value: str | None, *, now: datetime) -> float:
+    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing.
+
+    Never more than `LONGEST_WAIT_S`.
+    """
+    if value is None:
+        return 0.0
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return 0.0
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (aware - now).total_seconds()
+    return min(max(0.0, seconds), LONGEST_WAIT_S) if math.isfinite(seconds) else 0.0

@@ -1,0 +1,117 @@
+"""Servers by their addresses, and which key may go to which: the environment says so, and nobody else.
+
+A recipe may come from a stranger, and with it the address that is asked. So an address alone never
+brings a key: `UNREEL_KEY_HOSTS` names the hosts that may be sent one, and the variable that holds it.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+
+HOSTS_VARIABLE: Final = "UNREEL_KEY_HOSTS"
+OWN_KEY: Final = "OPENAI_COMPATIBLE_API_KEY"
+"""Variable of the key for a server of one's own where `UNREEL_KEY_HOSTS` names no other."""
+_HOST: Final = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]"
+_PORT: Final = r"[0-9]{1,5}"
+# Narrower than what URLs may be, so that no two readers of one can differ about its host.
+_URL: Final = re.compile(
+    rf"(?P<scheme>https?)://(?P<host>{_HOST})(:(?P<port>{_PORT}))?"
+    r"(?P<path>(/[a-z0-9._~!$&'()*+,;=:%-]*)*)",
+    re.ASCII | re.IGNORECASE,
+)
+_PORTS: Final = {"http": 80, "https": 443}
+_LAST_PORT: Final = 65535
+_NAMED: Final = re.compile(
+    rf"(?P<host>{_HOST})(:(?P<port>{_PORT}))?(=(?P<variable>[A-Za-z_][A-Za-z0-9_]*))?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A place in the network, as exactly as a key is bound to it."""
+
+    scheme: str
+    host: str
+    """In lower case; an address of IPv6 in its short spelling, without brackets."""
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is this machine, in a spelling that no resolver has a say in but `localhost`."""
+        if ":" in self.host:
+            return IPv6Address(self.host) == IPv6Address("::1")
+        try:
+            return IPv4Address(self.host).is_loopback
+        except AddressValueError:
+            return self.host == "localhost"
+
+    @property
+    def keeps_secrets(self) -> bool:
+        """Whether nobody on the way can read along."""
+        return self.scheme == "https" or self.is_loopback
+
+    @property
+    def uses_usual_port(self) -> bool:
+        """Whether its port goes without saying."""
+        return self.port == _PORTS[self.scheme]
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.uses_usual_port else f"{host}:{self.port}"
+
+
+def read_server(url: str) -> Server:
+    """The server in `url`; anything but scheme, plain host, port and path is refused."""
+    found = _URL.fullmatch(url)
+    if found is not None:
+        host, port = read_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
+        if host is not None and 0 < port <= _LAST_PORT:
+            return Server(scheme=found["scheme"], host=host, port=port)
+    setting, problem = "model", "its address is not scheme, host, port and path in plain letters"
+    remedy = "Write http://host:port/v1, and a host that has other letters in its xn-- form"
+    raise InvalidSettingError(setting, problem, remedy)
+
+
+def read_host(text: str) -> str | None:
+    """The one spelling of a host, or None where it is none."""
+    if not text.startswith("["):
+        return text.lower()
+    try:
+        return str(IPv6Address(text[1:-1]))
+    except AddressValueError:
+        return None
+
+
+def key_variable(server: Server, key_hosts: str) -> str | None:
+    """The variable whose key may go to `server`; `None` where `key_hosts`, the setting, does not name it.
+
+    Raises:
+        InvalidSettingError: The setting cannot be read.
+    """
+    for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
+        found = _NAMED.fullmatch(entry)
+        host = None if found is None else read_host(found["host"])
+        if found is None or host is None:
+            remedy = "Write hosts as llm.example.org, 127.0.0.1:8000 or api.example.org=ITS_KEY, with commas between"
+            raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
+        port = found["port"]
+        meant = server.uses_usual_port if port is None else server.port == int(port)
+        if host == server.host and meant:
+            return found["variable"] or OWN_KEY
+    return None
+
+
+def require_secret_way(server: Server, variable: str) -> None:
+    """Refuse to send a key where others can read along.
+
+    Raises:
+        InvalidSettingError: They can.
+    """
+    if not server.keeps_secrets:
+        setting, problem = "model", f"the key in {variable} would travel to {server} in clear"
+        remedy = f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}"
+        raise InvalidSettingError(setting, problem, remedy)
