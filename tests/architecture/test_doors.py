@@ -48,6 +48,7 @@ ELSEWHERE = {
     ("annotate/ledger/opening.py", "open"),
     ("annotate/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
+    ("arena/log.py", "open"),
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),
     ("train/checkpoints.py", "rename"),

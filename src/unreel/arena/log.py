@@ -1,0 +1,242 @@
+"""What happened to every entry of a season, kept for ever: an append-only file whose lines are chained by their hashes.
+
+A line holds the hash of the one before it, so that an edited, moved or removed line shows. Lines cut off at the end, or
+a file written anew from its start, show to whoever kept the last hash: `unreel arena log` prints it, and a site tells it.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.writing import Folder
+
+LOG: Final = "log.jsonl"
+BEGINNING: Final = "0" * 64
+"""In the place of the hash before the first line."""
+_LARGEST_BYTES: Final = 256 << 20
+_LONGEST_LINE: Final = 1 << 20
+Kind = Literal["creator", "reviewer", "season"]
+
+
+class State(StrEnum):
+    """How far an entry has come. The words are stored: add, never rename."""
+
+    SUBMITTED = "submitted"
+    CHECKED = "checked"
+    REFUSED = "refused"
+    ACCEPTED = "accepted"
+    PLAYED = "played"
+    WITHDRAWN = "withdrawn"
+    """By its team. What it played stays on the boards."""
+    RETIRED = "retired"
+    """By whoever runs the season. What it played stays on the boards."""
+    NOTED = "noted"
+    """Nothing of an entry: a word about the season itself, such as the promise of its hold-out."""
+
+
+_AGAIN: Final = frozenset({State.SUBMITTED})
+_LEAVING: Final = frozenset({State.WITHDRAWN, State.RETIRED})
+_NEXT: Final[Mapping[State | None, frozenset[State]]] = {
+    None: _AGAIN,
+    State.SUBMITTED: frozenset({State.CHECKED, State.REFUSED}) | _LEAVING | _AGAIN,
+    State.CHECKED: frozenset({State.ACCEPTED, State.REFUSED}) | _LEAVING | _AGAIN,
+    State.REFUSED: _AGAIN,
+    State.ACCEPTED: frozenset({State.PLAYED}) | _LEAVING,
+    State.PLAYED: _LEAVING,
+    State.WITHDRAWN: _AGAIN,
+    State.RETIRED: _AGAIN,
+}
+"""A submission that was cut short by a kill may be made again; one that plays must leave first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened to an entry."""
+
+    entry: str
+    """Its title, which is the row's on a board."""
+    state: State
+    at_us: int
+    """Microseconds since 1970, UTC."""
+    kind: Kind
+    team: str = ""
+    attempt: int = 0
+    """The how-many-th try of its team among entries of this kind, from 1 on."""
+    identity: str = ""
+    """Digest of all that decides what it makes or answers, its seed too."""
+    seed: int | None = None
+    declared: bool = False
+    """Whether its team said, before anything was played, that this try is the one to rank."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An event in its place in the chain."""
+
+    event: Event
+    before: str
+    own: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A log as it was found, and what is wrong with it."""
+
+    lines: tuple[Line, ...] = ()
+    torn: tuple[int, ...] = ()
+    """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
+    broken: tuple[str, ...] = ()
+    """What was edited, moved or removed; empty where all is as it was written."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, the oldest first."""
+        return tuple(line.event for line in self.lines)
+
+    @property
+    def head(self) -> str:
+        """Hash of the last line: keep it elsewhere to see later whether lines were cut off."""
+        return self.lines[-1].own if self.lines else BEGINNING
+
+    def state(self, entry: str) -> State | None:
+        """How far the entry of that name has come; `None` where nobody heard of it."""
+        return next((e.state for e in reversed(self.events) if e.entry == entry), None)
+
+    def require_whole(self, head: str | None = None) -> None:
+        """Refuse a log that was changed after it was written, or no longer holds a `head` that somebody kept.
+
+        Raises:
+            UnreadableSourceError: It was.
+        """
+        problems = [*self.broken]
+        if head is not None and head not in {BEGINNING, *(line.own for line in self.lines)}:
+            problems.append(f"no line has the hash {head}: lines were cut off, or written anew")
+        if problems:
+            remedy = "Put the log back from a copy that has the published hash"
+            raise UnreadableSourceError(LOG, problems[0], remedy)
+
+
+def read_log(folder: Path) -> History:
+    """The log of the season at `folder`; an empty one where there is none."""
+    try:
+        with Folder(folder).read(LOG) as file:
+            return _read(_whole(file.fileno()))
+    except FileNotFoundError:
+        return History()
+
+
+def append(folder: Path, event: Event) -> Line:
+    """Write `event` down, on the disk before this returns. Writers of one machine wait for each other.
+
+    Raises:
+        InvalidValueError: It cannot follow what happened to that entry before.
+        UnreadableSourceError: The log was changed after it was written.
+    """
+    (line,) = append_all(folder, lambda _: [event])
+    return line
+
+
+def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> list[Line]:
+    """Write down what `decide` makes of the log as it is, nobody else writing in between."""
+    descriptor = Folder(folder).open(LOG, os.O_RDWR | os.O_APPEND)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        data = _whole(descriptor)
+        history = _read(data)
+        history.require_whole()
+        chained = list(_chain(history, decide(history)))
+        text = "".join(_written(line) for line in chained).encode()
+        # What a crash left unended is ended, not taken away: nothing of this file ever goes.
+        text = b"\n" + text if data and not data.endswith(b"\n") else text
+        while text:
+            text = text[os.write(descriptor, text) :]
+        os.fsync(descriptor)
+        return chained
+    finally:
+        os.close(descriptor)
+
+
+def _chain(history: History, events: Iterable[Event]) -> Iterator[Line]:
+    before = history.head
+    states = {event.entry: event.state for event in history.events}
+    for event in events:
+        if event.state is not State.NOTED:
+            was = states.get(event.entry)
+            if event.state not in _NEXT[was]:
+                raise InvalidValueError(_refusal(event, was))
+            states[event.entry] = event.state
+        line = Line(event, before, _hash(asdict(event), before))
+        before = line.own
+        yield line
+
+
+def _refusal(event: Event, was: State | None) -> str:
+    now = "was never submitted" if was is None else f"is {was.value}"
+    if event.state is State.SUBMITTED:
+        return f"{event.entry!r} {now} and cannot be submitted again. Withdraw it first, or enter under another name"
+    return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
+
+
+def _hash(event: Mapping[str, Any], before: str) -> str:
+    return hashlib.sha256(f"{before}\n{_canonical(event)}".encode()).hexdigest()
+
+
+def _canonical(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _written(line: Line) -> str:
+    event = _canonical(asdict(line.event))
+    return f'{{"before":"{line.before}","event":{event},"hash":"{line.own}"}}\n'
+
+
+def _whole(descriptor: int) -> bytes:
+    size = os.fstat(descriptor).st_size
+    if size > _LARGEST_BYTES:
+        problem = f"no log of a season: it has {size} bytes"
+        raise UnreadableSourceError(LOG, problem, "Take it away, or put the right file there")
+    return os.pread(descriptor, size, 0)
+
+
+def _read(data: bytes) -> History:
+    lines: list[Line] = []
+    torn, broken = [], []
+    *ended, last = data.split(b"\n")
+    before = BEGINNING
+    for number, raw in enumerate([*ended, *([last] if last else [])], start=1):
+        line = _parse(raw)
+        if line is None:
+            torn.append(number)
+            continue
+        if line.before != before:
+            broken.append(f"a line before line {number} was edited, moved or removed")
+        if line.own != _hash(json.loads(raw)["event"], line.before):
+            broken.append(f"line {number} was edited")
+        before = line.own
+        lines.append(line)
+    return History(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
+
+
+def _parse(raw: bytes) -> Line | None:
+    if len(raw) > _LONGEST_LINE:
+        return None
+    try:
+        found = json.loads(raw)
+        return Line(_event(found["event"]), str(found["before"]), str(found["hash"]))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _event(found: Mapping[str, Any]) -> Event:
+    """An event of any release: what it does not know yet is kept by the hash alone."""
+    known = {field.name: found[field.name] for field in fields(Event) if field.name in found}
+    known |= {"state": State(found["state"]), "reasons": tuple(found.get("reasons", ()))}
+    return Event(**known)

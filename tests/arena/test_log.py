@@ -1,0 +1,177 @@
+"""The log of a season: nothing in it changes unseen, and nothing in it is lost."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.arena.log import BEGINNING, LOG, Event, State, append, append_all, read_log
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+
+def _event(entry: str, state: State = State.SUBMITTED, *, team: str = "A") -> Event:
+    return Event(entry=entry, state=state, at_us=7, kind="creator", team=team)
+
+
+def _three(folder: Path) -> list[str]:
+    for name in ("one", "two", "three"):
+        append(folder, _event(name))
+    return (folder / LOG).read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def _put(folder: Path, lines: list[str]) -> None:
+    (folder / LOG).write_text("".join(lines), encoding="utf-8")
+
+
+def test_a_log_tells_what_was_written_in_order(tmp_path: Path) -> None:
+    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED, State.PLAYED, State.WITHDRAWN):
+        append(tmp_path, _event("Wan", state))
+    history = read_log(tmp_path)
+    assert [event.state for event in history.events] == [
+        State.SUBMITTED,
+        State.CHECKED,
+        State.ACCEPTED,
+        State.PLAYED,
+        State.WITHDRAWN,
+    ]
+    assert history.state("Wan") is State.WITHDRAWN
+    assert history.state("nobody") is None
+    history.require_whole(history.head)
+
+
+def test_no_log_is_an_empty_one(tmp_path: Path) -> None:
+    assert read_log(tmp_path).events == ()
+    assert read_log(tmp_path).head == BEGINNING
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_removed_line_shows(tmp_path: Path, number: int) -> None:
+    lines = _three(tmp_path)
+    del lines[number]
+    _put(tmp_path, lines)
+    with pytest.raises(UnreadableSourceError, match="removed"):
+        read_log(tmp_path).require_whole()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_an_edited_line_shows(tmp_path: Path, number: int) -> None:
+    lines = _three(tmp_path)
+    lines[number] = lines[number].replace('"team":"A"', '"team":"B"')
+    _put(tmp_path, lines)
+    with pytest.raises(UnreadableSourceError, match="edited"):
+        read_log(tmp_path).require_whole()
+
+
+def test_exchanged_lines_show(tmp_path: Path) -> None:
+    first, second, third = _three(tmp_path)
+    _put(tmp_path, [second, first, third])
+    assert read_log(tmp_path).broken
+
+
+def test_lines_cut_off_at_the_end_show_to_whoever_kept_the_last_hash(tmp_path: Path) -> None:
+    lines = _three(tmp_path)
+    head = read_log(tmp_path).head
+    _put(tmp_path, lines[:2])
+    shorter = read_log(tmp_path)
+    shorter.require_whole()
+    with pytest.raises(UnreadableSourceError, match="cut off"):
+        shorter.require_whole(head)
+
+
+def test_a_log_that_grew_still_holds_the_hash_of_before(tmp_path: Path) -> None:
+    _three(tmp_path)
+    head = read_log(tmp_path).head
+    append(tmp_path, _event("four"))
+    read_log(tmp_path).require_whole(head)
+
+
+@given(cut=st.integers(min_value=1, max_value=400))
+def test_a_torn_last_line_is_told_and_survived(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("season")
+    data = "".join(_three(folder)).encode()
+    cut = min(cut, len(data.splitlines()[-1]))
+    (folder / LOG).write_bytes(data[:-cut])
+    append(folder, _event("four"))
+    history = read_log(folder)
+    history.require_whole()
+    # Without the line's end alone, the line is whole; without all of it, there is none.
+    kept = ["one", "two", *(["three"] if cut == 1 else []), "four"]
+    assert [event.entry for event in history.events] == kept
+    assert len(history.torn) == (cut > 1)
+
+
+def test_a_changed_log_is_not_written_on(tmp_path: Path) -> None:
+    lines = _three(tmp_path)
+    _put(tmp_path, lines[1:])
+    with pytest.raises(UnreadableSourceError, match="Put the log back"):
+        append(tmp_path, _event("four"))
+
+
+def test_states_follow_each_other(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="never submitted"):
+        append(tmp_path, _event("Wan", State.ACCEPTED))
+    append(tmp_path, _event("Wan"))
+    append(tmp_path, _event("Wan", State.REFUSED))
+    with pytest.raises(InvalidValueError, match="is refused"):
+        append(tmp_path, _event("Wan", State.PLAYED))
+    append(tmp_path, _event("Wan"))
+
+
+def test_what_plays_cannot_be_submitted_over(tmp_path: Path) -> None:
+    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED):
+        append(tmp_path, _event("Wan", state))
+    with pytest.raises(InvalidValueError, match="another name"):
+        append(tmp_path, _event("Wan", team="B"))
+
+
+def test_a_refused_batch_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="is submitted"):
+        append_all(tmp_path, lambda _: [_event("Wan"), _event("Wan", State.PLAYED)])
+    assert read_log(tmp_path).events == ()
+
+
+def test_words_of_a_later_release_do_not_break_the_chain(tmp_path: Path) -> None:
+    append(tmp_path, _event("Wan"))
+    line = json.loads((tmp_path / LOG).read_text(encoding="utf-8"))
+    import hashlib
+
+    line["event"]["colour"] = "red"
+    event = json.dumps(line["event"], sort_keys=True, separators=(",", ":"))
+    line["hash"] = hashlib.sha256(f"{line['before']}\n{event}".encode()).hexdigest()
+    _put(tmp_path, [json.dumps(line) + "\n"])
+    assert read_log(tmp_path).broken == ()
+
+
+@pytest.mark.parametrize("raw", ["null", "[]", '{"event": 3}', "[" * 100_000, "\x00", "{}"])
+def test_what_is_no_line_is_told_as_torn(tmp_path: Path, raw: str) -> None:
+    _put(tmp_path, [raw + "\n"])
+    append(tmp_path, _event("Wan"))
+    history = read_log(tmp_path)
+    assert history.torn == (1,)
+    assert [event.entry for event in history.events] == ["Wan"]
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from unreel.arena.log import Event, State, append
+for number in range(20):
+    append(Path(sys.argv[1]), Event(entry=f"{sys.argv[2]}-{number}", state=State.SUBMITTED, at_us=0, kind="creator"))
+"""
+
+
+def test_writers_wait_for_each_other(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path), name])
+        for name in ("a", "b", "c")
+    ]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
+    history = read_log(tmp_path)
+    history.require_whole()
+    assert len(history.events) == 60
