@@ -1,0 +1,38 @@
+"""A play as a table: a line for each reviewer, a column for each clip."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.play import NOBODY, SAID_GENERATED, Lineup, Play
+
+UNASKED: Final = -2
+Grid = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+
+
+def lay_out(play: Play) -> Grid:
+    """What each reviewer said of each clip; `UNASKED` where it was never asked."""
+    grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
+    grid[play.reviewer, play.clip] = play.said
+    return grid
+
+
+def generated(lineup: Lineup) -> Mask:
+    """The clips that somebody made; controls are none."""
+    made: Mask = lineup.creator != NOBODY
+    return made
+
+
+def real(lineup: Lineup) -> Mask:
+    """The clips as they were filmed; controls are none."""
+    filmed: Mask = ~generated(lineup) & (lineup.control == NOBODY)
+    return filmed
+
+
+def wrong(lineup: Lineup, grid: Grid) -> Mask:
+    """Readable answers that do not say what the clip is; a control is real."""
+    truth = generated(lineup)[np.newaxis]
+    errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
+    return errs

@@ -1,0 +1,193 @@
+"""What one change does: paired, with intervals, corrected for how many were looked at."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.plays import lineup, play
+from unreel.arena.ablations import (
+    AS_FILMED,
+    BALANCED,
+    DEGRADATION,
+    EVERYBODY,
+    SETTING,
+    ablate,
+    compare_plays,
+)
+from unreel.arena.grid import generated, lay_out, real
+from unreel.arena.leaning import find_leanings
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.core.estimate import Estimate, Unmeasured
+
+SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))
+ABILITIES = {"ada": 1.0, "bob": 0.5, "coin": 0.0}
+
+
+def _said(before: Play, said: np.ndarray, condition: str = "audio on") -> Play:
+    return replace(before, said=said.astype(np.int8), condition=condition)
+
+
+def _between(plays: list[Play], reviewer: str, knob: str = "condition") -> Estimate:
+    found = [a for a in ablate(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
+    assert len(found) == 1
+    assert isinstance(found[0].difference, Estimate)
+    return found[0].difference
+
+
+def _value(measured: object) -> Estimate:
+    assert isinstance(measured, Estimate)
+    return measured
+
+
+def test_the_same_answers_differ_by_nothing() -> None:
+    one = play(SHOWN, ABILITIES)
+    found = _between([one, replace(one, condition="audio on")], EVERYBODY)
+    assert found.value == 0
+    assert found.low <= 0 <= found.high
+
+
+def test_a_difference_is_that_of_balanced_accuracy() -> None:
+    before, after = play(SHOWN, {"ada": 0.5}), play(SHOWN, {"ada": 3.0}, seed=1, condition="new")
+    found = _between([before, after], "ada")
+    first, second = lay_out(after)[0], lay_out(before)[0]
+    read = (first >= 0) & (second >= 0)
+    made, filmed = generated(SHOWN) & read, real(SHOWN) & read
+
+    def balanced(said: np.ndarray) -> float:
+        caught = (said[made] == SAID_GENERATED).mean()
+        return 50 * float(caught + (said[filmed] == SAID_REAL).mean())
+
+    assert found.value == pytest.approx(balanced(first) - balanced(second))
+    assert found.low > 0
+
+
+def test_silent_answers_are_left_out_and_counted() -> None:
+    one = play(SHOWN, ABILITIES)
+    said = one.said.copy()
+    said[one.clip < 60] = SILENT
+    found = next(a for a in ablate([one, _said(one, said)]) if a.reviewer == "ada")
+    lost = (lay_out(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
+    counted = generated(SHOWN) | real(SHOWN)
+    assert (found.n_pairs, found.n_left_out) == ((~lost & counted).sum(), (lost & counted).sum())
+
+
+def test_only_conditions_that_differ_in_one_knob_are_compared() -> None:
+    plays = [replace(play(SHOWN, ABILITIES), condition=name) for name in ("a", "b", "c")]
+    knobs = {
+        "a": {"audio": "off", "sampling": "uniform-8"},
+        "b": {"audio": "on", "sampling": "uniform-8"},
+        "c": {"audio": "on", "sampling": "uniform-16"},
+    }
+    compared = {
+        (a.knob, a.first, a.second) for a in ablate(plays, knobs=knobs) if a.figure == BALANCED
+    }
+    assert compared == {("audio", "b", "a"), ("sampling", "c", "b")}
+
+
+def test_settings_of_a_creator_are_paired_by_scene() -> None:
+    one = play(SHOWN, {"ada": 1.0})
+    said = one.said.copy()
+    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/text")] = SAID_REAL
+    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/image")] = SAID_GENERATED
+    found = [a for a in ablate([_said(one, said)]) if a.knob == SETTING and a.reviewer == "ada"]
+    assert [(a.first, a.second) for a in found] == [("Wan/text", "Wan/image")]
+    assert _value(found[0].difference).value == -100
+
+
+def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
+    one = play(SHOWN, {"ada": 1.0})
+    said = one.said.copy()
+    said[SHOWN.control[one.clip] != NOBODY] = SAID_GENERATED
+    said[real(SHOWN)[one.clip]] = SAID_REAL
+    found = [a for a in ablate([_said(one, said)]) if a.knob == DEGRADATION and a.reviewer == "ada"]
+    assert [(a.first, a.second) for a in found] == [("scaled", AS_FILMED)]
+    assert _value(found[0].difference).value == 100
+
+
+def test_floors_do_not_count_for_everybody() -> None:
+    one = play(SHOWN, ABILITIES, floors=["coin"])
+    said = one.said.copy()
+    said[one.reviewer == one.reviewers.index("coin")] = SAID_REAL
+    assert _between([one, _said(one, said)], EVERYBODY).value == 0
+
+
+def test_few_scenes_have_no_interval() -> None:
+    shown = lineup(("Sora",), n_scenes=3)
+    one = play(shown, ABILITIES)
+    found = ablate([one, replace(one, condition="b")])
+    assert all(isinstance(a.difference, Unmeasured) for a in found)
+
+
+def test_plays_of_other_seasons_are_matched_by_name() -> None:
+    one = play(SHOWN, ABILITIES)
+    other_way = lineup(("Wan/text", "Sora"), n_scenes=40)
+    other = play(other_way, {"ada": 1.0, "zoe": 1.0}, condition="pair")
+    found = compare_plays(other, one, knob="pair against single")
+    assert {a.reviewer for a in found} == {EVERYBODY, "ada"}
+    assert all(a.n_pairs + a.n_left_out == 40 * 3 for a in found)
+
+
+def test_seasons_without_a_common_clip_have_no_difference() -> None:
+    one = play(SHOWN, {"ada": 1.0})
+    clips = tuple(f"x/{name}" for name in SHOWN.clips)
+    other = replace(one, lineup=replace(SHOWN, clips=clips))
+    (everybody, ada) = compare_plays(one, other, knob="season")
+    assert isinstance(everybody.difference, Unmeasured)
+    assert ada.n_pairs == 0
+
+
+def test_where_nothing_changes_a_difference_is_rarely_called_one() -> None:
+    """200 seasons of 4 reviewers: one or more false alarms in at most 5 of 100 of them, but for chance."""
+    alarms = 0
+    shown = lineup(("Sora", "Wan"), n_scenes=40)
+    abilities = {"ada": 1.0, "bob": 0.6, "eve": 0.4, "ian": 0.8}
+    for seed in range(200):
+        before = play(shown, abilities, seed=2 * seed)
+        after = play(shown, abilities, seed=2 * seed + 1, condition="new")
+        found = ablate([before, after])
+        alarms += any(a.p_corrected is not None and a.p_corrected <= 0.05 for a in found)
+    assert alarms <= 18  # P(more | rate 0.05) < 0.01
+
+
+def test_a_reviewer_that_says_real_leans_there() -> None:
+    one = play(SHOWN, {"ada": 1.0, "eve": 1.0})
+    said = one.said.copy()
+    eve = one.reviewer == one.reviewers.index("eve")
+    said[eve & (np.arange(len(said)) % 3 > 0)] = SAID_REAL
+    ada, eve_leans = find_leanings(_said(one, said))
+    assert _value(eve_leans.criterion).low > 0
+    assert _value(eve_leans.said_real).low > 60
+    assert _value(ada.sensitivity).low > 0
+
+
+def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
+    shown = lineup(("Sora",), n_scenes=20)
+    one = play(shown, {"ada": 1.0})
+    said = np.where(generated(shown)[one.clip], SAID_GENERATED, SAID_REAL)
+    said[:8] = SAID_REAL  # 4 scenes, real and generated in turn
+    (found,) = find_leanings(_said(one, said))
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf
+    missed, passed = z(4.5 / 21), z(20.5 / 21)
+    assert _value(found.sensitivity).value == pytest.approx(passed - missed)
+    assert _value(found.criterion).value == pytest.approx((passed + missed) / 2)
+    assert _value(found.said_real).value == pytest.approx(60)
+
+
+def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
+    one = play(SHOWN, {"ada": 1.0})
+    said = np.where(real(SHOWN)[one.clip], SILENT, one.said)
+    (found,) = find_leanings(_said(one, said))
+    assert isinstance(found.sensitivity, Unmeasured)
+    assert isinstance(found.said_real, Unmeasured)
+
+
+def test_a_share_stays_between_0_and_100() -> None:
+    shown = lineup(("Sora",), n_scenes=8)
+    one = play(shown, {"ada": 1.0})
+    (found,) = find_leanings(_said(one, np.full(len(one.said), SAID_REAL)))
+    assert _value(found.said_real).value == 100
+    assert _value(found.said_real).high == 100
+    assert 0 < _value(found.said_real).low < 100
