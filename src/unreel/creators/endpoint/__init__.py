@@ -1,0 +1,1 @@
+"""Clips from text- or image-to-video services: submitted, polled and downloaded over HTTP."""

@@ -1,0 +1,130 @@
+"""How a service that makes clips is spoken to: what is posted, where a job tells its state, where its clip lies."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import Field, JsonValue, field_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.recipes.section import MOST_PARTS, Section, Text
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
+_RESERVED: Final = frozenset(
+    {"host", "content-length", "content-type", "transfer-encoding", "connection", "cookie"}
+)
+Words = Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)]
+
+
+class Api(Section):
+    """One shape of service. Paths are below its address; `{id}` in them stands for the job.
+
+    Places in a reply are keys with dots between them, a number for the place in a list. In the body,
+    `{text}`, `{image}`, `{seconds}`, `{size}`, `{width}`, `{height}`, `{seed}` and `{model}` stand for
+    what a brief asks for; a key whose value is not there is left out.
+    """
+
+    submit: Text = "jobs"
+    """Where a job is posted."""
+    body: dict[str, JsonValue] = Field(
+        default={
+            "model": "{model}",
+            "prompt": "{text}",
+            "image": "{image}",
+            "seconds": "{seconds}",
+            "width": "{width}",
+            "height": "{height}",
+            "seed": "{seed}",
+        }
+    )
+    id: Text = "id"
+    """Where the reply to a submit tells the job."""
+    status: Text = "jobs/{id}"
+    """Where a job is looked after."""
+    state: Text = "status"
+    """Where that reply tells how far it is."""
+    done: Words = ("succeeded", "completed", "done")
+    failed: Words = ("failed", "canceled", "cancelled", "error", "expired")
+    error: Text = "error"
+    """Where it tells why it failed."""
+    result: Text = "url"
+    """Where it tells the address of the clip."""
+    content: Text = ""
+    """The path of the clip below the service's own address, where it tells none: it is asked with the key."""
+    version: Text = "model"
+    """Where it tells what made the clip."""
+    sizes: Words = ()
+    """The sizes that it makes, such as `1280x720`; any where none is named."""
+    seconds: Annotated[tuple[int | str, ...], Field(max_length=MOST_PARTS)] = ()
+    """The lengths that it makes, as it wants them written; any whole one where none is named."""
+    key_header: Text = "Authorization"
+    key_prefix: Text = "Bearer "
+
+    @field_validator("key_header")
+    @classmethod
+    def _header_is_one(cls, name: str) -> str:
+        if not _HEADER.fullmatch(name) or name.lower() in _RESERVED:
+            setting, problem = "key_header", f"{name!a} cannot carry a key"
+            raise InvalidSettingError(setting, problem, "Write Authorization or x-api-key")
+        return name
+
+    @field_validator("key_prefix")
+    @classmethod
+    def _prefix_is_plain(cls, prefix: str) -> str:
+        if not prefix.isascii() or not prefix.isprintable():
+            setting, problem = "key_prefix", f"{prefix!a} fits in no header"
+            raise InvalidSettingError(setting, problem, 'Write "Bearer " or ""')
+        return prefix
+
+    @field_validator("sizes")
+    @classmethod
+    def _sizes_are_sizes(cls, sizes: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [size for size in sizes if not re.fullmatch(r"[1-9]\d{0,4}x[1-9]\d{0,4}", size)]
+        if wrong:
+            setting, problem = "sizes", f"{wrong[0]!a} is no size"
+            raise InvalidSettingError(setting, problem, "Write width x height, such as 1280x720")
+        return sizes
+
+    @field_validator("seconds")
+    @classmethod
+    def _seconds_are_whole(cls, seconds: tuple[int | str, ...]) -> tuple[int | str, ...]:
+        wrong = [each for each in seconds if not re.fullmatch(r"[1-9]\d{0,3}", str(each))]
+        if wrong:
+            setting, problem = "seconds", f"{wrong[0]!a} is no number of seconds"
+            raise InvalidSettingError(setting, problem, "Write whole seconds, such as 4 or '4'")
+        return seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A kind of service that is known, and its home where it has one: a key of the home goes nowhere else."""
+
+    api: Api
+    home: str = ""
+    home_key: str = ""
+    """Variable of the key that the home is sent."""
+
+
+OPENAI: Final = Api(
+    submit="videos",
+    body={
+        "model": "{model}",
+        "prompt": "{text}",
+        "seconds": "{seconds}",
+        "size": "{size}",
+        "input_reference": {"image_url": "{image}"},
+    },
+    status="videos/{id}",
+    done=("completed",),
+    failed=("failed",),
+    error="error.message",
+    content="videos/{id}/content",
+    sizes=("1280x720", "720x1280"),
+    seconds=("4", "8", "12"),
+)
+SHAPES: Final[Mapping[str, Shape]] = {
+    "jobs": Shape(api=Api()),
+    "openai": Shape(api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"),
+}
+"""`openai` is told from the reference of the Videos API: POST /videos, GET /videos/{id} and .../content."""

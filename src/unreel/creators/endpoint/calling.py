@@ -1,0 +1,134 @@
+"""One call to a service: asked again where that may help, ended where it may not, always before its deadline."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+from unreel.core.document import parse_json
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.plain import plain
+from unreel.core.retrying import MOST_ATTEMPTS, Patience, backoff_s, read_retry_after
+from unreel.creators.endpoint.client import RawReply
+
+_READABLE: Final = 200
+_MALFORMED_TRIES: Final = 3
+"""A reply that makes no sense rarely makes more the fourth time, and the job may be paid for."""
+_PASSING: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
+)
+_KEYS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_MALFORMED: Final = (FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE)
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setback:
+    """One request that brought no reply that could be used."""
+
+    failure: Failure
+    final: bool = False
+    """Asking again would bring the same."""
+    absent: bool = False
+    """There is nothing at that address."""
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How one request is repeated."""
+
+    send: Callable[[], Awaitable[RawReply | Failure]]
+    key: str
+    """Decides how long is waited, so that many calls do not come back together."""
+    until_s: float
+    patience: Patience
+    most: int = MOST_ATTEMPTS
+
+
+async def call(asked: Call) -> Told | Setback:
+    """What the service tells, or the last setback."""
+    malformed = 0
+    for attempt in range(1, asked.most + 1):
+        outcome = await _once(asked)
+        if not isinstance(outcome, Setback) or outcome.final or outcome.absent:
+            return outcome
+        malformed += outcome.failure.reason in _MALFORMED
+        wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
+        too_late = _now_s() + wait_s >= asked.until_s
+        if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
+            return _given_up(outcome, attempt)
+        await asyncio.sleep(wait_s)
+    raise AssertionError
+
+
+async def _once(asked: Call) -> Told | Setback:
+    ends_at_s = min(asked.until_s, _now_s() + asked.patience.attempt_s)
+    try:
+        async with asyncio.timeout_at(ends_at_s):
+            raw = await asked.send()
+    except TimeoutError:
+        detail = f"no reply within {asked.patience.attempt_s:g} s"
+        return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+    if isinstance(raw, Failure):
+        return Setback(failure=raw)
+    return read_told(raw, now=datetime.now(UTC))
+
+
+def read_told(raw: RawReply, *, now: datetime) -> Told | Setback:
+    """The object in `raw`; anything else is a setback that says what it was."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _refusal(raw, now)
+    try:
+        body = parse_json(raw.body)
+    except InvalidValueError:
+        body = None
+    if isinstance(body, dict):
+        return body
+    detail = f"the body is no JSON object: {_words(raw.body)!r}"
+    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+
+
+def readable(told: object) -> str:
+    """What a stranger tells, on one line and cut short."""
+    if told is None:
+        return "nothing is told"
+    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)
+    words = plain(" ".join(text[: 4 * _READABLE].split()))
+    return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
+
+
+def _refusal(raw: RawReply, now: datetime) -> Setback:
+    detail = f"status {raw.status}: {_words(raw.body)}"
+    wait_s = read_retry_after(raw.retry_after, now=now)
+    if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
+        failure = Failure(FailureReason.RATE_LIMITED, detail)
+        return Setback(failure=failure, wait_s=wait_s, final=b'"insufficient_quota"' in raw.body)
+    if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
+        return Setback(failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s)
+    if raw.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+        return Setback(failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True)
+    reason = FailureReason.KEY_REJECTED if raw.status in _KEYS else FailureReason.REQUEST_REJECTED
+    return Setback(failure=Failure(reason, detail), final=True)
+
+
+def _given_up(setback: Setback, attempts: int) -> Setback:
+    failure = setback.failure
+    told = f"{failure.detail} (given up, requests: {attempts})"
+    return Setback(failure=Failure(failure.reason, told))
+
+
+def _words(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        return readable(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return readable(body[: 4 * _READABLE].decode(errors="replace"))
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

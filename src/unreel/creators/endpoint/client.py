@@ -1,0 +1,189 @@
+"""Requests to one service: small JSON replies and clips, each with an end to its size; no redirect is followed."""
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.metadata import version
+from typing import IO, Any, Final
+from urllib.parse import urljoin
+
+import httpx2
+
+from unreel.core.errors import raise_refusal
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.server import Server, read_server
+
+REPLY_BYTES: Final = 2 << 20
+"""What a service tells of a job is a few kilobytes; what is longer is no reply."""
+_WORDS: Final = ("text/", "application/json", "application/xml")
+_REDIRECTS: Final = frozenset(range(300, 400))
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """What the service sent, whatever its status."""
+
+    status: int
+    body: bytes = field(repr=False)
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A clip that lies elsewhere."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Where a service is, and the header that brings its key there."""
+
+    url: str
+    header: str = "Authorization"
+    prefix: str = "Bearer "
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def server(self) -> Server:
+        """Who is asked."""
+        return read_server(self.url)
+
+    def redact(self, text: str) -> str:
+        """`text` without the key: a server may repeat it."""
+        return text.replace(self.key, "[key]") if self.key else text
+
+
+class ServiceClient:
+    """Speaks to one service. It neither retries nor limits time: the caller does."""
+
+    def __init__(self, way: Way, *, max_connections: int) -> None:
+        server = way.server
+        self._base = way.url.rstrip("/") + "/"
+        self._server = server
+        headers = {
+            "Accept-Encoding": "identity",  # or a body would grow after the cap
+            "User-Agent": f"unreel/{version('unreel')}",
+        }
+        if way.key:
+            headers[way.header] = way.prefix + way.key
+        self._http = httpx2.AsyncClient(
+            headers=headers,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            limits=httpx2.Limits(
+                max_connections=max_connections, max_keepalive_connections=max_connections
+            ),
+            timeout=None,  # the caller's deadline ends every request
+            mounts={f"all://{server}": None} if server.is_loopback else None,
+        )
+
+    def owns(self, url: str) -> bool:
+        """Whether `url` lies at this very service, where its key may go."""
+        try:
+            return read_server(url.partition("?")[0].partition("#")[0]) == self._server
+        except ValueError:
+            return False
+
+    def resolve(self, target: str) -> str:
+        """The whole address of what the service names, which may be a part of one."""
+        return urljoin(self._base, target)
+
+    async def get(self, path: str) -> RawReply | Failure:
+        """What the service tells at `path`."""
+        return await self._send("GET", path, headers={"Accept": "application/json"})
+
+    async def post(self, path: str, body: bytes, *, key: str) -> RawReply | Failure:
+        """What it replies to `body`; `key` is the idempotency key."""
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "Idempotency-Key": key,
+        }
+        return await self._send("POST", path, headers=headers, content=body)
+
+    async def download(self, url: str, into: IO[bytes], *, most: int) -> Failure | Moved | None:
+        """Copy a clip of this service into an open file, which the caller throws away where that fails."""
+        try:
+            async with self._http.stream("GET", url) as response:
+                return await _keep(response, into, most)
+        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
+            return _lost(error)
+
+    async def close(self) -> None:
+        """Close all connections; harmless when called twice."""
+        await self._http.aclose()
+
+    async def _send(self, method: str, path: str, **told: Any) -> RawReply | Failure:
+        try:
+            async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
+                body = await _read(response)
+                if isinstance(body, Failure):
+                    return body
+                waits = response.headers.get("retry-after")
+                return RawReply(response.status_code, body, waits)
+        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
+            return _lost(error)
+
+
+async def _keep(response: httpx2.Response, into: IO[bytes], most: int) -> Failure | Moved | None:
+    unfit = _unfit(response, most)
+    if unfit is not None:
+        return unfit
+    n_bytes = 0
+    async for chunk in response.aiter_raw():
+        n_bytes += len(chunk)
+        if n_bytes > most:
+            return _too_large(most)
+        into.write(chunk)
+    return None
+
+
+def _unfit(response: httpx2.Response, most: int) -> Failure | Moved | None:
+    if response.status_code in _REDIRECTS:
+        return Moved(urljoin(str(response.url), response.headers.get("location", "")))
+    if response.status_code != HTTPStatus.OK:
+        detail = f"the clip's address answers with status {response.status_code}"
+        return Failure(FailureReason.SERVER_ERROR, detail)
+    kind = response.headers.get("content-type", "").lower()
+    if kind.startswith(_WORDS):
+        return Failure(FailureReason.MALFORMED_REPLY, f"{kind[:40]!a} came, and not a clip")
+    return _too_large(most) if _declares_more(response, most) else _encoded(response)
+
+
+def _too_large(most: int) -> Failure:
+    return Failure(FailureReason.TOO_LARGE, f"the clip exceeds {most} bytes")
+
+
+async def _read(response: httpx2.Response) -> bytes | Failure:
+    if encoded := _encoded(response):
+        return encoded
+    too_large = Failure(FailureReason.REPLY_TOO_LARGE, f"the reply exceeds {REPLY_BYTES} bytes")
+    if _declares_more(response, REPLY_BYTES):
+        return too_large
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > REPLY_BYTES:
+            return too_large
+    return bytes(body)
+
+
+def _encoded(response: httpx2.Response) -> Failure | None:
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding == "identity":
+        return None
+    return Failure(
+        FailureReason.MALFORMED_REPLY, f"the body is encoded as {encoding[:20]!a}, unasked"
+    )
+
+
+def _declares_more(response: httpx2.Response, most: int) -> bool:
+    declared = response.headers.get("content-length", "")
+    return declared.isdecimal() and float(declared) > most
+
+
+def _lost(error: Exception) -> Failure:
+    raise_refusal(error)
+    # Only the kind of error: its text may repeat the key, or an address with a password.
+    detail = f"the connection failed ({type(error).__name__})"
+    return Failure(FailureReason.CONNECTION_LOST, detail)

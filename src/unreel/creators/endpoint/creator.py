@@ -1,0 +1,194 @@
+"""The creator behind a service: a brief becomes a job, a job becomes a clip or a failure with its reason."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import raise_refusal
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.retrying import Patience
+from unreel.core.writing import Folder
+from unreel.creators.contract import Brief, Made, Setting, Side, Workplace
+from unreel.creators.endpoint.api import Api
+from unreel.creators.endpoint.calling import Told, readable
+from unreel.creators.endpoint.client import Moved, ServiceClient, Way
+from unreel.creators.endpoint.filling import Order, look_up, path_of, place_order
+from unreel.creators.endpoint.hosts import refuse_link, require_host
+from unreel.creators.endpoint.jobs import Job, JobDesk
+from unreel.creators.endpoint.purse import Purse
+
+CLIP: Final = "clip.mp4"
+_TRIES: Final = 3
+_HOPS: Final = 3
+_AGAIN: Final = frozenset(
+    {FailureReason.CONNECTION_LOST, FailureReason.SERVER_ERROR, FailureReason.NOT_A_FILE}
+)
+"""Half a file, or a server that stumbled: the job is paid for, so the clip is asked for again."""
+_OVER: Final = frozenset({FailureReason.REFUSED, FailureReason.REQUEST_REJECTED})
+"""The job will never give a clip."""
+_HEAD: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long a service may take, how often it is looked at, how much it may send."""
+
+    patience: Patience
+    poll_s: float
+    max_bytes: int
+    download_hosts: tuple[str, ...] = ()
+    """Besides the service's own, the hosts that a clip may come from."""
+    max_connections: int = 16
+
+
+class EndpointCreator:
+    """Makes clips at one service."""
+
+    def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
+        self, name: str, *, model: str, api: Api, way: Way, terms: Terms, purse: Purse,
+        settings: frozenset[Setting] = frozenset(Setting),
+    ) -> None:  # fmt: skip
+        self._name = name
+        self._model = model
+        self._api = api
+        self._way = way
+        self._terms = terms
+        self._purse = purse
+        self._settings = settings
+        self._client = ServiceClient(way, max_connections=terms.max_connections)
+        self._desk = JobDesk(
+            creator=name,
+            api=api,
+            client=self._client,
+            purse=purse,
+            patience=terms.patience,
+            poll_s=terms.poll_s,
+        )
+
+    def __repr__(self) -> str:
+        return f"EndpointCreator({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def side(self) -> Side:
+        return Side.GENERATED
+
+    @property
+    def settings(self) -> frozenset[Setting]:
+        return self._settings
+
+    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        try:
+            outcome = await self._make(brief, workplace)
+        except Exception as error:  # noqa: BLE001  what nobody foresaw costs one clip, not the season
+            raise_refusal(error)
+            outcome = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
+        if isinstance(outcome, Failure):
+            return replace(outcome, detail=self._way.redact(outcome.detail))
+        return outcome
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        if brief.setting not in self._settings:
+            detail = f"not asked: it does not start from {brief.setting.value}"
+            return Failure(FailureReason.REQUEST_REJECTED, detail)
+        near = await refuse_link(self._way.server)
+        if near is not None:
+            return near
+        until_s = asyncio.get_running_loop().time() + self._terms.patience.deadline_s
+        order = place_order(brief, self._api, model=self._model)
+        job = await self._desk.submit(order, workplace, until_s)
+        if isinstance(job, Failure):
+            return job
+        told = await self._desk.wait(job, until_s)
+        if isinstance(told, Failure):
+            if told.reason in _OVER:
+                self._desk.forget(workplace)
+            return told
+        file = await self._take(job, told, workplace)
+        return file if isinstance(file, Failure) else self._made(file, order, job, told)
+
+    def _made(self, file: Path, order: Order, job: Job, told: Told) -> Made:
+        version = look_up(told, self._api.version)
+        parameters: dict[str, str | int | float | bool] = {
+            "service": str(self._way.server),
+            "model": self._model,
+            "size": f"{order.width}x{order.height}",
+            "seconds": order.n_seconds,
+            "job": job.id,
+        }
+        if job.again:
+            parameters["submitted_again"] = True
+        return Made(
+            file=file,
+            model=readable(version) if isinstance(version, str) and version else self._model,
+            parameters=parameters,
+            cost_usd=self._cost(order),
+        )
+
+    def _cost(self, order: Order) -> Decimal | None:
+        return self._purse.cost_usd(order.n_seconds)
+
+    async def _take(self, job: Job, told: Told, workplace: Workplace) -> Path | Failure:
+        url = self._address(job, told)
+        if isinstance(url, Failure):
+            return url
+        outcome: Failure | None = None
+        for _ in range(_TRIES):
+            outcome = await self._copy(url, workplace)
+            if outcome is None:
+                return _looked_at(workplace.folder / CLIP)
+            if outcome.reason not in _AGAIN:
+                break
+            await asyncio.sleep(self._terms.poll_s)
+        assert outcome is not None  # noqa: S101  at least one try was made
+        return outcome
+
+    def _address(self, job: Job, told: Mapping[str, object]) -> str | Failure:
+        if self._api.content:
+            return self._client.resolve(path_of(self._api.content, job.id))
+        found = look_up(told, self._api.result)
+        first = found[0] if isinstance(found, list) and found else found
+        if isinstance(first, str) and first.strip():
+            return self._client.resolve(first.strip())
+        detail = f"job {readable(job.id)} is done and tells no clip at {self._api.result!r}"
+        return Failure(FailureReason.MALFORMED_REPLY, detail)
+
+    async def _copy(self, url: str, workplace: Workplace) -> Failure | None:
+        """The clip at `url` as a file of the workplace: of the service itself with its key, of others without."""
+        for _ in range(_HOPS):
+            if not self._client.owns(url):
+                refused = require_host(url, self._terms.download_hosts)
+                return refused or await workplace.fetch(url, workplace.folder / CLIP)
+            outcome = await self._download(url, workplace)
+            if not isinstance(outcome, Moved):
+                return outcome
+            url = outcome.url
+        return Failure(FailureReason.NOT_A_FILE, "the clip's address leads on and on")
+
+    async def _download(self, url: str, workplace: Workplace) -> Failure | Moved | None:
+        folder, limit_s = Folder(workplace.folder), self._terms.patience.deadline_s
+        try:
+            async with asyncio.timeout(limit_s):
+                with folder.create(CLIP) as file:
+                    return await self._client.download(url, file, most=self._terms.max_bytes)
+        except TimeoutError:
+            return Failure(FailureReason.OUT_OF_TIME, f"the clip took longer than {limit_s:g} s")
+
+
+def _looked_at(file: Path) -> Path | Failure:
+    """The file, unless it is words: services answer with a page or an error where a clip should be."""
+    with file.open("rb") as opened:
+        head = opened.read(_HEAD).lstrip()
+    if head.startswith((b"<", b"{", b"[")):
+        detail = f"words came, and not a clip: {readable(head.decode(errors='replace'))!r}"
+        return Failure(FailureReason.MALFORMED_REPLY, detail)
+    return file if head else Failure(FailureReason.EMPTY_REPLY, "the clip has no bytes")

@@ -1,0 +1,146 @@
+"""A brief in the words of a service, and a service's reply looked up by place."""
+
+import base64
+import io
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+from urllib.parse import quote
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from unreel.core.span import MICROSECONDS
+from unreel.creators.contract import Brief
+from unreel.creators.endpoint.api import Api
+from unreel.media.picture import encode_png
+
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+_DEEPEST: Final = 16
+_LONGEST_ID: Final = 400
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked of a service for one brief, with sizes and lengths that it makes."""
+
+    brief: Brief
+    model: str
+    width: int
+    height: int
+    seconds: int | str
+
+    @property
+    def n_seconds(self) -> int:
+        """How long the clip will be."""
+        return int(self.seconds)
+
+    def values(self) -> Mapping[str, Any]:
+        """What stands for each place of a body; `None` where the brief does not hold it."""
+        return {
+            "text": self.brief.text or None,
+            "image": self._image(),
+            "seconds": self.seconds,
+            "size": f"{self.width}x{self.height}",
+            "width": self.width,
+            "height": self.height,
+            "seed": self.brief.seed,
+            "model": self.model or None,
+        }
+
+    def _image(self) -> str | None:
+        """The first frame in the size that is asked for: services refuse one that differs."""
+        frame = self.brief.first_frame
+        if frame is None:
+            return None
+        with Image.open(io.BytesIO(frame), formats=["PNG"]) as picture:
+            if picture.size != (self.width, self.height):
+                fitted = ImageOps.fit(picture.convert("RGB"), (self.width, self.height))
+                frame = encode_png(np.asarray(fitted))
+        return f"data:image/png;base64,{base64.b64encode(frame).decode()}"
+
+
+def place_order(brief: Brief, api: Api, *, model: str) -> Order:
+    """The order for `brief`: the size with the nearest shape, and the shortest length that is enough."""
+    width, height = _nearest_size(brief, api.sizes)
+    return Order(
+        brief=brief, model=model, width=width, height=height, seconds=_length(brief, api.seconds)
+    )
+
+
+def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """`template` with its places filled in; what has no value is left out, and what is left empty by that."""
+    filled = _fill(dict(template), values, _DEEPEST)
+    return filled if isinstance(filled, dict) else {}
+
+
+def _fill(part: Any, values: Mapping[str, Any], depth: int) -> Any:
+    if isinstance(part, str):
+        return _fill_text(part, values)
+    if not depth or not isinstance(part, dict | list) or not part:
+        return part
+    if isinstance(part, list):
+        kept: Any = [each for one in part if (each := _fill(one, values, depth - 1)) is not _ABSENT]
+    else:
+        pairs = ((key, _fill(one, values, depth - 1)) for key, one in part.items())
+        kept = {key: one for key, one in pairs if one is not _ABSENT}
+    return kept or _ABSENT
+
+
+def _fill_text(text: str, values: Mapping[str, Any]) -> Any:
+    names = [name for name in _PLACE.findall(text) if name in values]
+    if any(values[name] is None for name in names):
+        return _ABSENT
+    if len(names) == 1 and text == f"{{{names[0]}}}":
+        return values[names[0]]
+    return _PLACE.sub(lambda at: str(values.get(at[1], at[0])), text)
+
+
+def look_up(reply: Any, place: str) -> Any:
+    """What lies at `place` of a reply; `None` where nothing does."""
+    found = reply
+    for part in place.split("."):
+        if isinstance(found, dict):
+            found = found.get(part)
+        elif isinstance(found, list) and part.isdecimal() and int(part[:6]) < len(found):
+            found = found[int(part[:6])]
+        else:
+            return None
+    return found
+
+
+def read_id(reply: Any, place: str) -> str | None:
+    """The id of a job; `None` where it is none, or would lead elsewhere in an address."""
+    found = look_up(reply, place)
+    text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
+    parts = text.split("/")
+    sound = text.isprintable() and text.isascii() and len(text) <= _LONGEST_ID
+    return text if text and sound and not {"", ".", ".."} & set(parts) else None
+
+
+def path_of(template: str, job: str) -> str:
+    """A path of the service with the job's id in its place."""
+    return template.replace("{id}", quote(job, safe="/:"))
+
+
+def _nearest_size(brief: Brief, sizes: tuple[str, ...]) -> tuple[int, int]:
+    made = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
+    wanted = Fraction(brief.width, brief.height)
+
+    def strangeness(size: tuple[int, int]) -> tuple[float, int]:
+        shape = abs(math.log(Fraction(*size) / wanted))
+        return round(shape, 6), abs(size[0] * size[1] - brief.width * brief.height)
+
+    return min(made, key=strangeness, default=(brief.width, brief.height))
+
+
+def _length(brief: Brief, lengths: tuple[int | str, ...]) -> int | str:
+    needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
+    enough = [each for each in lengths if int(each) >= needed]
+    if not lengths:
+        return needed
+    return min(enough, key=int) if enough else max(lengths, key=int)

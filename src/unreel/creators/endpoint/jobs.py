@@ -1,0 +1,188 @@
+"""Jobs of a service: submitted once, remembered before anything is waited for, looked after until they end."""
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.retrying import Patience, backoff_s
+from unreel.creators.contract import Brief, Workplace
+from unreel.creators.endpoint.api import Api
+from unreel.creators.endpoint.calling import Call, Setback, Told, call, readable
+from unreel.creators.endpoint.client import RawReply, ServiceClient
+from unreel.creators.endpoint.filling import Order, fill, look_up, path_of, read_id
+from unreel.creators.endpoint.purse import Purse
+
+logger = logging.getLogger(__name__)
+
+SUBMIT: Final = "submit"
+"""Noted before a job is posted: its idempotency key."""
+JOB: Final = "job"
+"""Noted as soon as the service tells it: a killed run polls it instead of paying again."""
+ROUND: Final = "round"
+"""How many jobs of this brief ended badly; each next one has a key of its own."""
+_MISSES: Final = 3
+"""A job that was just submitted may not be found at once everywhere."""
+_UNSURE: Final = frozenset(
+    {
+        FailureReason.CONNECTION_LOST,
+        FailureReason.OUT_OF_TIME,
+        FailureReason.MALFORMED_REPLY,
+        FailureReason.REPLY_TOO_LARGE,
+        FailureReason.SERVER_ERROR,
+    }
+)
+"""After these nobody knows whether the service took the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that a service has taken."""
+
+    id: str
+    again: bool = False
+    """It was submitted more than once, under one idempotency key, because a reply was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDesk:
+    """Submits and looks after jobs at one service."""
+
+    creator: str
+    api: Api
+    client: ServiceClient
+    purse: Purse
+    patience: Patience
+    poll_s: float
+
+    async def submit(self, order: Order, workplace: Workplace, until_s: float) -> Job | Failure:
+        """The job for `order`: the one that an earlier life submitted, or a new one."""
+        known = workplace.recall(JOB)
+        if known:
+            return Job(known)
+        key = self._key(order.brief, workplace)
+        again = workplace.recall(SUBMIT) == key
+        refused = self.purse.reserve(order.n_seconds)
+        if refused is not None:
+            return refused
+        workplace.note(SUBMIT, key)
+        return await self._post(order, workplace, key=key, again=again, until_s=until_s)
+
+    async def wait(self, job: Job, until_s: float) -> Told | Failure:
+        """What the service tells of the job once it is done."""
+        misses, last, attempt = 0, "", 0
+        while _now_s() < until_s:
+            outcome = await call(self._look(job, until_s))
+            if not isinstance(outcome, Setback):
+                misses = attempt = 0
+                ended = self._ended(job, outcome)
+                if ended is not None:
+                    return ended
+                last = f"its state is {readable(look_up(outcome, self.api.state))!r}"
+                await self._pause(self.poll_s, until_s)
+                continue
+            attempt += 1
+            misses = misses + 1 if outcome.absent or _makes_no_sense(outcome) else 0
+            last = outcome.failure.detail
+            if outcome.final or misses >= _MISSES:
+                return _lost(job, outcome)
+            jitter_s = backoff_s(self.patience, key=job.id, attempt=attempt, seed=0)
+            await self._pause(max(self.poll_s, outcome.wait_s + jitter_s), until_s)
+        detail = f"job {readable(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
+        return Failure(FailureReason.OUT_OF_TIME, detail)
+
+    def forget(self, workplace: Workplace) -> None:
+        """The job ended badly: whoever asks again submits a new one."""
+        workplace.note(ROUND, str(self._round(workplace) + 1))
+        workplace.note(JOB, "")
+
+    async def _post(
+        self, order: Order, workplace: Workplace, *, key: str, again: bool, until_s: float
+    ) -> Job | Failure:
+        body = json.dumps(fill(self.api.body, order.values())).encode()
+        unsure = False
+
+        async def send() -> RawReply | Failure:
+            nonlocal unsure
+            # Whatever cancels or cuts it, the job may have been taken.
+            before, unsure = unsure, True
+            sent = await self.client.post(self.api.submit, body, key=key)
+            unsure = (
+                before
+                or isinstance(sent, Failure)
+                or sent.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            )
+            return sent
+
+        asked = Call(send=send, key=key, until_s=until_s, patience=self.patience)
+        outcome = await call(asked)
+        if isinstance(outcome, Setback):
+            if not (unsure or again) or outcome.failure.reason not in _UNSURE:
+                self.purse.release(order.n_seconds)
+            return outcome.failure
+        return self._accept(outcome, workplace, again=again or unsure)
+
+    def _accept(self, reply: Told, workplace: Workplace, *, again: bool) -> Job | Failure:
+        job = read_id(reply, self.api.id)
+        if job is None:
+            detail = f"the reply tells no job at {self.api.id!r}: {readable(reply)}"
+            return Failure(FailureReason.MALFORMED_REPLY, detail)
+        workplace.note(JOB, job)
+        if again:
+            logger.warning(
+                "%s: job %s was submitted again under the same idempotency key, because a reply was lost; "
+                "a service that ignores such keys may charge it twice",
+                self.creator,
+                readable(job),
+            )
+        return Job(job, again=again)
+
+    def _look(self, job: Job, until_s: float) -> Call:
+        path = path_of(self.api.status, job.id)
+        return Call(
+            send=lambda: self.client.get(path),
+            key=job.id,
+            until_s=until_s,
+            patience=self.patience,
+            most=1,
+        )
+
+    def _ended(self, job: Job, told: Told) -> Told | Failure | None:
+        state = str(look_up(told, self.api.state)).lower()
+        if state in {word.lower() for word in self.api.done}:
+            return told
+        if state in {word.lower() for word in self.api.failed}:
+            why = readable(look_up(told, self.api.error))
+            detail = f"job {readable(job.id)} ended as {readable(state)}: {why}"
+            return Failure(FailureReason.REFUSED, detail)
+        return None
+
+    def _key(self, brief: Brief, workplace: Workplace) -> str:
+        number = str(self._round(workplace))
+        return digest(self.creator, brief.id, brief.setting.value, str(brief.seed), number)
+
+    def _round(self, workplace: Workplace) -> int:
+        told = workplace.recall(ROUND) or ""
+        return int(told) if told.isdecimal() else 0
+
+    async def _pause(self, wait_s: float, until_s: float) -> None:
+        await asyncio.sleep(max(0.0, min(wait_s, until_s - _now_s())))
+
+
+def _makes_no_sense(setback: Setback) -> bool:
+    reasons = (FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE)
+    return setback.failure.reason in reasons
+
+
+def _lost(job: Job, setback: Setback) -> Failure:
+    failure = setback.failure
+    words = "is not known to the service any more" if setback.absent else "cannot be looked after"
+    return replace(failure, detail=f"job {readable(job.id)} {words}: {failure.detail}")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,144 @@
+"""`kind = "endpoint"`: which service, spoken to how, for how long and for how much."""
+
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.retrying import Patience
+from unreel.core.server import key_variable, read_server, require_secret_way
+from unreel.core.settings import read_secret
+from unreel.creators.contract import Creator, Setting
+from unreel.creators.endpoint.api import SHAPES, Api, Shape, Words
+from unreel.creators.endpoint.client import Way
+from unreel.creators.endpoint.purse import Price, Purse
+from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Connections, Count, Deadline, Text, Unit
+
+_MIB = 1 << 20
+Dollars = Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")]
+
+
+class EndpointKeys(CreatorKeys):
+    """The keys of a service."""
+
+    places: ClassVar[frozenset[str]] = frozenset()
+    besides: ClassVar[frozenset[str]] = frozenset(
+        {"url", "download_hosts", "deadline_s", "attempt_s", "poll_s", "max_mb", "max_connections"}
+        | {"max_clips", "max_cost_usd", "usd_per_clip", "usd_per_second"}
+    )
+    at_once: ClassVar[int] = 8
+
+    shape: Text = "jobs"
+    """A shape of `unreel.creators.endpoint.api`: `jobs` or `openai`."""
+    url: Text = ""
+    """Where the service is; the shape's home where nothing is written."""
+    model: Text = ""
+    """What it is to make clips with."""
+    api: dict[str, Any] = Field(default_factory=dict)
+    """What differs from the shape: paths, the body, the places of a reply (see `Api`)."""
+    download_hosts: Words = ()
+    """Besides its own, the hosts that its clips may come from."""
+    deadline_s: Deadline = 1800.0
+    """For a whole job, from submit to its end."""
+    attempt_s: Deadline = 120.0
+    """For one request."""
+    poll_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False), Unit("seconds")] = 10.0
+    max_mb: Annotated[int, Field(ge=1, le=16_384), Unit("MiB")] = 1024
+    max_connections: Connections = 16
+    max_clips: Count | None = None
+    """Most jobs that one run submits."""
+    max_cost_usd: Dollars | None = None
+    """Most money that one run spends; needs a price."""
+    usd_per_clip: Dollars | None = None
+    usd_per_second: Dollars | None = None
+
+    @field_validator("shape")
+    @classmethod
+    def _shape_is_known(cls, shape: str) -> str:
+        if shape not in SHAPES:
+            setting, problem = "shape", f"no shape is named {shape!r}"
+            raise InvalidSettingError(setting, problem, known_names(shape, list(SHAPES)))
+        return shape
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> "EndpointKeys":
+        self.spoken()
+        if not self._address():
+            setting, problem = "url", f"the shape {self.shape!r} has no home"
+            raise InvalidSettingError(setting, problem, "Write url = 'https://host/v1'")
+        read_server(self._address())
+        if self.max_cost_usd is not None and self.price is None:
+            setting, problem = "max_cost_usd", "nobody told what a clip costs"
+            remedy = "Write usd_per_clip or usd_per_second"
+            raise InvalidSettingError(setting, problem, remedy)
+        if self.attempt_s > self.deadline_s:
+            setting, problem = "attempt_s", "longer than deadline_s"
+            raise InvalidSettingError(setting, problem, "Write a shorter one")
+        return self
+
+    @property
+    def usual(self) -> tuple[Setting, ...]:
+        return (Setting.IMAGE_AND_TEXT,)
+
+    @property
+    def price(self) -> Price | None:
+        """What a clip costs; `None` where nobody told."""
+        if self.usd_per_clip is None and self.usd_per_second is None:
+            return None
+        zero = Decimal(0)
+        return Price(
+            usd_per_clip=self.usd_per_clip or zero, usd_per_second=self.usd_per_second or zero
+        )
+
+    def label(self, title: str) -> str:
+        return self.model or title
+
+    def identity(self) -> str:
+        return f"{self.model} {self.spoken().model_dump_json()}"
+
+    def spoken(self) -> Api:
+        """The shape with what the recipe changes of it."""
+        return check_sections(Api, self._shape.api.model_dump() | self.api)
+
+    def way(self, key_hosts: str) -> Way:
+        """Where it is asked, and with which key: the shape's own at its home, else what the environment says."""
+        api, url = self.spoken(), self._address()
+        server = read_server(url)
+        home = self._shape.home and server == read_server(self._shape.home)
+        variable = self._shape.home_key if home else key_variable(server, key_hosts)
+        if variable:
+            require_secret_way(server, variable)
+        if home and not read_secret(self._shape.home_key):
+            problem = f"not set, and {server} answers nobody without a key"
+            remedy = f"Run `export {self._shape.home_key}=...` with your key, or name another url"
+            raise InvalidSettingError(self._shape.home_key, problem, remedy)
+        key = read_secret(variable) if variable else None
+        return Way(url=url, header=api.key_header, prefix=api.key_prefix, key=key)
+
+    def open(self, name: str, around: Surroundings) -> Creator:
+        from unreel.creators.endpoint.creator import EndpointCreator, Terms
+
+        return EndpointCreator(
+            name,
+            model=self.model,
+            api=self.spoken(),
+            way=self.way(around.settings.key_hosts),
+            terms=Terms(
+                patience=Patience(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
+                poll_s=self.poll_s,
+                max_bytes=self.max_mb * _MIB,
+                download_hosts=self.download_hosts,
+                max_connections=self.max_connections,
+            ),
+            purse=Purse(price=self.price, max_clips=self.max_clips, max_cost_usd=self.max_cost_usd),
+        )
+
+    @property
+    def _shape(self) -> Shape:
+        return SHAPES[self.shape]
+
+    def _address(self) -> str:
+        return self.url or self._shape.home
