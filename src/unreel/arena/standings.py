@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-from unreel.core.estimate import Measured
+from unreel.core.estimate import Measured, Unmeasured
+
+_NO_CREATOR: Final = Unmeasured("a control is no creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,19 +22,26 @@ class Standing:
     first_class: bool = False
     """Whether its interval overlaps the leader's."""
     lacks: tuple[str, ...] = ()
-    """Opponents that it never met; whoever lacks some has no rank and changes nobody else's."""
+    """Opponents that it did not meet in full. A reviewer that lacks some has no rank and changes nobody's;
+    a creator is ranked by the reviewers that met everybody."""
     above: Mapping[str, float] = field(default_factory=dict)
-    """Share of resamples in which it stands above each other entrant of the board."""
+    """Share of resamples in which it stands above each other entrant of the board that met everybody."""
+    surely_above: tuple[str, ...] = ()
+    """Those that it stands above even when all pairs of the board are looked at (Holm)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One reviewer against one creator."""
+    """One reviewer against one creator or control."""
 
     reviewer: str
     creator: str
     caught: Measured
     """Percent of the creator's readable answers that say generated."""
+    accuracy: Measured = _NO_CREATOR
+    """Percent of readable answers that are right, real clips pooled with the creator's."""
+    balanced: Measured = _NO_CREATOR
+    """The mean of both sides."""
     n_asked: int
     n_silent: int
 
@@ -47,5 +56,8 @@ class Standings:
     creators: tuple[Standing, ...]
     """Ranked first, least caught first; then controls."""
     cells: tuple[Cell, ...]
+    """Creators, then controls, for each reviewer in turn; those that were never asked are left out."""
     n_scenes: int
     n_resamples: int
+    sway: Mapping[str, Measured] = field(default_factory=dict)
+    """Log-odds of "generated" that one standard deviation of each nuisance adds; empty where none was asked for."""

@@ -1,0 +1,77 @@
+"""Who stands above whom, and how surely: places, and every two entrants on the same resamples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from unreel.stats.many import holm
+from unreel.stats.sample import Array, BoolArray
+
+SURE: Final = 0.05
+"""A family of claims may be wrong even once in so many seasons."""
+_ALIKE_PLACES: Final = 9
+"""Means that agree so far differ by rounding alone: they share a place."""
+
+
+def places(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
+    """The place of each unrounded mean, from 1; equal means share the better place."""
+    sign = -1 if better == "high" else 1
+    keys = [round(sign * value, _ALIKE_PLACES) for value in values]
+    return [1 + sum(other < key for other in keys) for key in keys]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Every two of some entrants."""
+
+    above: Array
+    """Share of resamples in which the one of the line stands above the one of the column; a tie is half."""
+    sure: BoolArray
+    """Whether the line stands above the column even when all pairs are looked at (Holm)."""
+
+    def share(self, one: int, other: int) -> float:
+        """Share of resamples in which `one` stands above `other`."""
+        return float(self.above[one, other])
+
+
+def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> Compared:
+    """Compare the columns of `values`: the first line as they are, then a line for each resample."""
+    observed, drawn = values[0], values[1:]
+    size = values.shape[1]
+    above = np.full((size, size), 0.5)
+    sign = 1.0 if better == "high" else -1.0
+    for place in range(size):
+        gap = sign * (drawn[:, [place]] - drawn)
+        known = np.isfinite(gap)
+        won = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
+        above[place] = np.where(known.any(axis=0), won / np.maximum(known.sum(axis=0), 1), 0.5)
+    return Compared(above, _sure(sign * observed, sign * drawn, n_scenes=n_scenes))
+
+
+def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
+    """Claims that hold together, from the spread of each difference and Student's t."""
+    from scipy.special import stdtr
+
+    size = len(observed)
+    sure = np.zeros((size, size), dtype=np.bool_)
+    if min(size, n_scenes) <= 1 or not len(drawn):
+        return sure
+    off = np.where(np.isfinite(drawn), drawn - observed, 0.0)
+    off = off - off.mean(axis=0)
+    together = off.T @ off / len(off) * n_scenes / (n_scenes - 1)
+    own = np.diagonal(together)
+    spread = np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * together, 0.0))
+    gap = observed[:, None] - observed[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(gap == 0, 0.0, np.abs(gap) / spread)
+    chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(reach, posinf=np.inf))
+    # Nothing is surer than that all scenes point one way.
+    chance = np.maximum(chance, 2.0 ** (1 - n_scenes))
+    first, second = np.triu_indices(size, 1)
+    counted = np.array(holm(chance[first, second].tolist()))
+    for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
+        winner, loser = (i, j) if gap[i, j] > 0 else (j, i)
+        sure[winner, loser] = True
+    return sure

@@ -1,0 +1,176 @@
+"""The figures of both boards: what each is called, what it says, and which way is better."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unreel.core.errors import UnknownNameError
+
+REAL_CLIPS: Final = "real clips"
+"""Among the opponents that a reviewer lacks: it was not asked about all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One column of a board."""
+
+    name: str
+    title: str
+    words: str
+    """One sentence for people who read the board."""
+    board: Literal["reviewers", "creators"]
+    better: Literal["high", "low", "neither"]
+    unit: Literal["percent", "logit"] = "percent"
+    decides: bool = False
+    """Whether the board is ranked by it."""
+
+
+def _of(board: Literal["reviewers", "creators"], *figures: Figure) -> Mapping[str, Figure]:
+    return {figure.name: figure for figure in figures if figure.board == board}
+
+
+_ALL: Final = (
+    Figure(
+        name="accuracy",
+        title="Accuracy",
+        words="Readable answers that are right, real clips pooled with one creator's at a time; mean over creators.",
+        board="reviewers",
+        better="high",
+        decides=True,
+    ),
+    Figure(
+        name="accuracy-all",
+        title="Accuracy, all clips",
+        words="The same over all clips that were asked about: no readable answer counts as wrong.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="balanced",
+        title="Balanced",
+        words="Half for real clips and half for generated ones, whatever their numbers; mean over creators.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="balanced-all",
+        title="Balanced, all clips",
+        words="The same over all clips that were asked about: no readable answer counts as wrong.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="plain",
+        title="Plain",
+        words="Readable answers that are right, of all clips in one pool.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="plain-all",
+        title="Plain, all clips",
+        words="Clips that were judged rightly, of all that were asked about.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="caught",
+        title="Caught",
+        words="Readable answers about generated clips that say generated; mean over creators.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="false-alarms",
+        title="False alarms",
+        words="Readable answers about real clips that say generated.",
+        board="reviewers",
+        better="low",
+    ),
+    Figure(
+        name="control-false-alarms",
+        title="Control false alarms",
+        words="Readable answers about changed real clips (controls) that say generated; mean over controls.",
+        board="reviewers",
+        better="low",
+    ),
+    Figure(
+        name="said-real",
+        title="Said real",
+        words="Readable answers that say real, of all about real and generated clips: the lean towards real.",
+        board="reviewers",
+        better="neither",
+    ),
+    Figure(
+        name="answered",
+        title="Answered",
+        words="Questions with a readable answer.",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="ability",
+        title="Ability",
+        words="Log-odds by which it tells clips of a creator of mean realism from real ones (skill model).",
+        board="reviewers",
+        better="high",
+        unit="logit",
+    ),
+    Figure(
+        name="bias",
+        title="Bias",
+        words="Log-odds with which it calls a real clip generated (skill model); below 0 it leans towards real.",
+        board="reviewers",
+        better="neither",
+        unit="logit",
+    ),
+    Figure(
+        name="fakeness",
+        title="Fakeness",
+        words="Readable answers that call its clips generated; mean over reviewers.",
+        board="creators",
+        better="low",
+        decides=True,
+    ),
+    Figure(
+        name="fakeness-all",
+        title="Fakeness, all clips",
+        words="The same over all questions put: no readable answer counts as not caught.",
+        board="creators",
+        better="low",
+    ),
+    Figure(
+        name="fakeness-pooled",
+        title="Fakeness, pooled",
+        words="Readable answers that call its clips generated, of all reviewers in one pool.",
+        board="creators",
+        better="low",
+    ),
+    Figure(
+        name="realism",
+        title="Realism",
+        words="Log-odds by which its clips are harder to catch than those of a mean creator (skill model).",
+        board="creators",
+        better="high",
+        unit="logit",
+    ),
+    Figure(
+        name="called-generated",
+        title="Called generated",
+        words="Readable answers that wrongly call this control generated; mean over reviewers.",
+        board="creators",
+        better="low",
+    ),
+)
+
+REVIEWER_FIGURES: Final = _of("reviewers", *_ALL)
+CREATOR_FIGURES: Final = _of("creators", *_ALL)
+
+
+def figure(name: str) -> Figure:
+    """The figure of that name; an unknown one names the nearest."""
+    known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
+    if name not in known:
+        kind = "figure"
+        raise UnknownNameError(kind, name, sorted(known))
+    return known[name]

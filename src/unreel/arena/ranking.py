@@ -1,0 +1,178 @@
+"""Both boards of a play: reviewers by accuracy, creators by fakeness, with how sure each place is."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+import numpy as np
+
+from unreel.arena.comparing import compare, places
+from unreel.arena.figures import REAL_CLIPS
+from unreel.arena.measuring import Shares, measure
+from unreel.arena.play import Play
+from unreel.arena.standings import Cell, Standing, Standings
+from unreel.arena.tally import Tally
+from unreel.core.estimate import Estimate, Measured
+from unreel.stats.resampling import RESAMPLES
+from unreel.stats.sample import Array, BoolArray, IntArray
+
+_DECIDES: Final[Mapping[Literal["reviewer", "creator"], str]] = {
+    "reviewer": "accuracy",
+    "creator": "fakeness",
+}
+
+
+def rank(play: Play, *, seed: int, resamples: int = RESAMPLES) -> Standings:
+    """Rank the reviewers and the creators of a play.
+
+    Reviewers that were asked about every real clip and every creator's clips, and were read at least once
+    for each, are the panel: they alone have ranks, and creators are ranked by them alone. Floors
+    and whoever lacks cells are measured beside them and change nothing.
+    """
+    tally = Tally.of(play, seed=seed, resamples=resamples)
+    met = tally.met()
+    complete = _complete(tally, met)
+    shares = measure(tally, _used(tally, met, complete))
+    reviewers = _reviewers(tally, shares, met, complete)
+    creators = _creators(tally, shares, met, complete)
+    return Standings(
+        condition=play.condition,
+        reviewers=tuple(reviewers),
+        creators=tuple(creators),
+        cells=tuple(_cells(tally, shares)),
+        n_scenes=tally.n_scenes,
+        n_resamples=resamples,
+    )
+
+
+def _complete(tally: Tally, met: BoolArray) -> BoolArray:
+    """Which reviewers met everybody."""
+    needed = (tally.clips > 0)[tally.sources.played]
+    complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
+    return complete
+
+
+def _is_floor(play: Play) -> BoolArray:
+    return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
+
+
+def _used(tally: Tally, met: BoolArray, complete: BoolArray) -> BoolArray:
+    """Who counts for which source: the panel; without one, whoever met it and is no floor."""
+    panel = complete & ~_is_floor(tally.play)
+    if not panel.any():
+        return met & ~_is_floor(tally.play)[:, np.newaxis]
+    used: BoolArray = met & panel[:, np.newaxis]
+    return used
+
+
+def _reviewers(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray) -> list[Standing]:
+    play = tally.play
+    found = [
+        Standing(
+            name=name,
+            kind="floor" if name in play.floors else "reviewer",
+            figures=figures,
+            lacks=tuple(_lacked_by(tally, met[place])),
+        )
+        for place, (name, figures) in enumerate(zip(play.reviewers, shares.reviewers, strict=True))
+    ]
+    has_value = np.isfinite(shares.accuracy[0])
+    compared = np.flatnonzero(complete & has_value)
+    return _ordered(found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes)
+
+
+def _creators(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray) -> list[Standing]:
+    play, lineup = tally.play, tally.play.lineup
+    floor = _is_floor(play)
+    found = [
+        Standing(
+            name=name,
+            kind="creator",
+            figures=figures,
+            lacks=tuple(np.array(play.reviewers, dtype=object)[~met[:, place] & ~floor]),
+        )
+        for place, (name, figures) in enumerate(zip(lineup.creators, shares.creators, strict=True))
+    ]
+    has_value = np.isfinite(shares.fakeness[0]) & bool((complete & ~floor).any())
+    compared = np.flatnonzero(has_value & tally.counted)
+    ordered = _ordered(found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes)
+    controls = [
+        Standing(name=name, kind="control", figures=figures)
+        for name, figures in zip(lineup.controls, shares.controls, strict=True)
+    ]
+    return ordered + controls
+
+
+def _lacked_by(tally: Tally, met: BoolArray) -> Iterator[str]:
+    lineup, sources = tally.play.lineup, tally.sources
+    if tally.clips[sources.real] and not met[sources.real]:
+        yield REAL_CLIPS
+    for place, name in enumerate(lineup.creators):
+        if tally.clips[place] and not met[place]:
+            yield name
+
+
+def _ordered(
+    found: list[Standing],
+    values: Array,
+    compared: IntArray,
+    *,
+    kind: Literal["reviewer", "creator"],
+    n_scenes: int,
+) -> list[Standing]:
+    """Ranked ones by rank, then who lacks cells, then floors; by name among equals."""
+    better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
+    chosen = [int(place) for place in compared]
+    against = compare(values[:, chosen], better=better, n_scenes=n_scenes)
+    ranked = [place for place in chosen if found[place].kind == kind]
+    ranks = dict(zip(ranked, places(values[0, ranked].tolist(), better=better), strict=True))
+    leader = min(ranked, key=lambda place: ranks[place], default=None)
+    told = list(found)
+    for line, place in enumerate(chosen):
+        others = [(at, other) for at, other in enumerate(chosen) if other != place]
+        told[place] = replace(
+            found[place],
+            rank=ranks.get(place),
+            first_class=place in ranks and _overlaps(found, place, leader, kind=kind),
+            above={found[other].name: against.share(line, at) for at, other in others},
+            surely_above=tuple(found[other].name for at, other in others if against.sure[line, at]),
+        )
+    return sorted(told, key=lambda one: (one.rank or len(told) + 1, one.kind == "floor", one.name))
+
+
+def _overlaps(
+    found: list[Standing], place: int, leader: int | None, *, kind: Literal["reviewer", "creator"]
+) -> bool:
+    """Whether an interval reaches that of the leader."""
+    if leader is None or place == leader:
+        return place == leader
+    mine, best = (found[one].figures[_DECIDES[kind]] for one in (place, leader))
+    return _meet(mine, best)
+
+
+def _meet(one: Measured, other: Measured) -> bool:
+    if not isinstance(one, Estimate) or not isinstance(other, Estimate):
+        return False
+    return one.low <= other.high and other.low <= one.high
+
+
+def _cells(tally: Tally, shares: Shares) -> Iterator[Cell]:
+    lineup, sources, play = tally.play.lineup, tally.sources, tally.play
+    asked, valid = tally.observed(silent=True), tally.observed(silent=False)
+    columns = [(place, name) for place, name in enumerate(lineup.creators)]
+    changed = [(sources.real + 1 + place, name) for place, name in enumerate(lineup.controls)]
+    for line, (reviewer, of) in enumerate(zip(play.reviewers, shares.cells, strict=True)):
+        for place, name in columns + changed:
+            n_asked = int(asked[line, place])
+            if not n_asked:
+                continue
+            cell = Cell(
+                reviewer=reviewer,
+                creator=name,
+                caught=of.caught[place],
+                n_asked=n_asked,
+                n_silent=n_asked - int(valid[line, place]),
+            )
+            if place < sources.real:
+                cell = replace(cell, accuracy=of.accuracy[place], balanced=of.balanced[place])
+            yield cell

@@ -1,0 +1,231 @@
+"""Both boards of a play."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plays import lineup, play, without
+from unreel.arena.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
+from unreel.arena.play import Play
+from unreel.arena.ranking import rank
+from unreel.arena.standings import Standing, Standings
+from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.estimate import Estimate, Unmeasured
+
+CREATORS = ("crude", "fine", "so-so")
+SHARP = {"real": 0.1, "crude": 0.95, "so-so": 0.7, "fine": 0.3, "recompressed": 0.2}
+DULL = {"real": 0.3, "crude": 0.6, "so-so": 0.4, "fine": 0.3, "recompressed": 0.4}
+COIN = dict.fromkeys(SHARP, 0.5)
+
+
+def _played(**reviewers: dict[str, float]) -> Play:
+    chances = {"coin": COIN, "dull": DULL, "sharp": SHARP, **reviewers}
+    return play(
+        lineup(60, CREATORS, ("recompressed",)), dict(sorted(chances.items())), floors=["coin"]
+    )
+
+
+def _named(standings: Standings, name: str) -> Standing:
+    (found,) = [one for one in (*standings.reviewers, *standings.creators) if one.name == name]
+    return found
+
+
+def _value(standing: Standing, name: str) -> Estimate:
+    value = standing.figures[name]
+    assert isinstance(value, Estimate)
+    return value
+
+
+def test_the_sharper_reviewer_and_the_finer_creator_lead() -> None:
+    standings = rank(_played(), seed=0, resamples=200)
+    assert [(one.name, one.rank) for one in standings.reviewers] == [
+        ("sharp", 1),
+        ("dull", 2),
+        ("coin", None),
+    ]
+    assert [(one.name, one.rank, one.kind) for one in standings.creators] == [
+        ("fine", 1, "creator"),
+        ("so-so", 2, "creator"),
+        ("crude", 3, "creator"),
+        ("recompressed", None, "control"),
+    ]
+
+
+def test_accuracy_pools_real_clips_with_one_creator_at_a_time_and_averages_unrounded() -> None:
+    played = _played()
+    standings = rank(played, seed=0, resamples=50)
+    line = played.reviewers.index("sharp")
+    mine = played.reviewer == line
+    said, clip = played.said[mine], played.clip[mine]
+    creator, control = played.lineup.creator[clip], played.lineup.control[clip]
+    real = (creator < 0) & (control < 0)
+    parts = []
+    for place in range(len(CREATORS)):
+        right = int((said[real] == 0).sum() + (said[creator == place] == 1).sum())
+        parts.append(Fraction(right, int(real.sum() + (creator == place).sum())))
+    assert _value(_named(standings, "sharp"), "accuracy").value == pytest.approx(
+        float(100 * sum(parts) / len(parts)), abs=1e-9
+    )
+
+
+def test_silence_is_left_out_of_one_figure_and_wrong_in_the_other() -> None:
+    always = {"real": 0.0, "crude": 1.0, "fine": 1.0, "so-so": 1.0}
+    played = play(lineup(80, CREATORS), {"perfect": always}, silent=0.25, seed=3)
+    perfect = _named(rank(played, seed=0, resamples=200), "perfect")
+    answered = _value(perfect, "answered")
+    assert _value(perfect, "accuracy").value == 100
+    assert _value(perfect, "plain").value == 100
+    assert _value(perfect, "plain-all").value == pytest.approx(answered.value)
+    assert _value(perfect, "accuracy-all").value == pytest.approx(answered.value, abs=3)
+    assert _value(perfect, "accuracy").low < 100
+
+
+def test_controls_count_as_real_in_their_own_figure_and_nowhere_else() -> None:
+    calm = {**SHARP, "recompressed": 0.0}
+    alarmed = {**SHARP, "recompressed": 1.0}
+    before, after = (rank(_played(third=third), seed=0, resamples=50) for third in (calm, alarmed))
+    assert _value(_named(before, "third"), "control-false-alarms").value == 0
+    assert _value(_named(after, "third"), "control-false-alarms").value == 100
+    for name in set(REVIEWER_FIGURES) - {"control-false-alarms", "answered", "ability", "bias"}:
+        assert _named(before, "third").figures[name] == _named(after, "third").figures[name]
+    assert [one.figures for one in before.creators[:3]] == [
+        one.figures for one in after.creators[:3]
+    ]
+
+
+def test_floors_are_shown_without_a_rank_and_do_not_judge_creators() -> None:
+    with_coin, alone = _played(), without(_played(), "coin")
+    board = rank(with_coin, seed=0, resamples=50)
+    assert _named(board, "coin").rank is None
+    assert "accuracy" in _named(board, "coin").figures
+    for name in CREATORS:
+        bare = _named(rank(alone, seed=0, resamples=50), name)
+        assert _named(board, name).figures["fakeness"] == bare.figures["fakeness"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    leaves_out=st.sets(st.sampled_from([*CREATORS, "real"]), min_size=1),
+    chance=st.floats(0, 1),
+    seed=st.integers(0, 5),
+)
+def test_a_reviewer_that_lacks_cells_is_shown_and_changes_nobody(
+    leaves_out: set[str], chance: float, seed: int
+) -> None:
+    partial = {name: chance for name in SHARP if name not in leaves_out}
+    played = _played(partial=partial)
+    board = rank(played, seed=seed, resamples=60)
+    bare = rank(without(played, "partial"), seed=seed, resamples=60)
+    shown = _named(board, "partial")
+    assert shown.rank is None
+    assert not shown.first_class
+    assert set(shown.lacks) == {REAL_CLIPS if name == "real" else name for name in leaves_out}
+    for one in (*bare.reviewers, *bare.creators):
+        other = _named(board, one.name)
+        assert (one.rank, one.first_class, one.above, one.surely_above) == (
+            other.rank,
+            other.first_class,
+            other.above,
+            other.surely_above,
+        )
+        for name in set(one.figures) - {"ability", "bias", "realism"}:
+            assert one.figures[name] == other.figures[name]
+
+
+def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
+    played = _played()
+    fine = CREATORS.index("fine")
+    line = played.reviewers.index("dull")
+    chosen = np.flatnonzero(
+        (played.reviewer == line) & (played.lineup.creator[played.clip] == fine)
+    )[:1]
+    stays = np.ones(len(played.said), dtype=bool)
+    stays[chosen] = False
+    fewer = Play(
+        lineup=played.lineup,
+        condition="test",
+        reviewers=played.reviewers,
+        floors=played.floors,
+        reviewer=played.reviewer[stays],
+        clip=played.clip[stays],
+        said=played.said[stays],
+    )
+    board = rank(fewer, seed=0, resamples=50)
+    assert _named(board, "dull").lacks == ("fine",)
+    assert _named(board, "dull").rank is None
+    assert _named(board, "sharp").rank == 1
+
+
+def test_who_stands_above_whom_is_told_by_shares_that_add_up() -> None:
+    board = rank(_played(twin=SHARP), seed=0, resamples=200)
+    for one in board.reviewers:
+        for name, share in one.above.items():
+            assert share + _named(board, name).above[one.name] == pytest.approx(1)
+    assert _named(board, "sharp").above["dull"] > 0.99
+    assert "dull" in _named(board, "sharp").surely_above
+    assert "twin" not in _named(board, "sharp").surely_above
+    assert _named(board, "twin").first_class
+    assert not _named(board, "dull").first_class
+
+
+def test_reviewers_that_answer_alike_share_a_place() -> None:
+    played = _played(twin=SHARP)
+    sharp, twin = (played.reviewers.index(name) for name in ("sharp", "twin"))
+    said = played.said.copy()
+    said[played.reviewer == twin] = said[played.reviewer == sharp]
+    alike = Play(
+        lineup=played.lineup,
+        condition="test",
+        reviewers=played.reviewers,
+        floors=played.floors,
+        reviewer=played.reviewer,
+        clip=played.clip,
+        said=said,
+    )
+    board = rank(alike, seed=0, resamples=50)
+    assert [(one.name, one.rank) for one in board.reviewers][:3] == [
+        ("sharp", 1),
+        ("twin", 1),
+        ("dull", 3),
+    ]
+    assert _named(board, "sharp").above["twin"] == 0.5
+
+
+def test_without_real_clips_creators_are_ranked_and_reviewers_are_not() -> None:
+    played = play(lineup(30, CREATORS, real=False), {"dull": DULL, "sharp": SHARP})
+    board = rank(played, seed=0, resamples=50)
+    assert [one.rank for one in board.reviewers] == [None, None]
+    assert isinstance(board.reviewers[0].figures["accuracy"], Unmeasured)
+    assert [one.rank for one in board.creators] == [1, 2, 3]
+
+
+def test_a_play_without_answers_has_boards_without_figures() -> None:
+    played = play(lineup(30, CREATORS), {"dull": {}, "sharp": {}})
+    board = rank(played, seed=0, resamples=50)
+    everybody = (*board.reviewers, *board.creators)
+    assert all(one.rank is None for one in everybody)
+    assert all(isinstance(v, Unmeasured) for one in everybody for v in one.figures.values())
+    assert board.cells == ()
+
+
+def test_a_clip_answered_twice_is_refused() -> None:
+    played = _played()
+    doubled = {
+        name: np.concatenate([getattr(played, name), getattr(played, name)[:1]])
+        for name in ("reviewer", "clip", "said")
+    }
+    twice = Play(lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled)
+    with pytest.raises(InvalidValueError, match="twice"):
+        rank(twice, seed=0, resamples=10)
+
+
+def test_every_figure_of_a_board_has_its_words() -> None:
+    board = rank(_played(), seed=0, resamples=20)
+    shown = {name for one in (*board.reviewers, *board.creators) for name in one.figures}
+    assert shown <= set(REVIEWER_FIGURES) | set(CREATOR_FIGURES)
+    assert all(figure(name).words.endswith(".") for name in shown)
+    with pytest.raises(UnknownNameError, match="accuracy"):
+        figure("acuracy")
