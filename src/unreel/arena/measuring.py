@@ -15,12 +15,20 @@ from unreel.stats.share_table import enclose_shares
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """One share: the value as it was, then on each resample; and the answers by scene that it rests on."""
+    """Shares as they were, then on each resample; and the answers by scene that they rest on."""
 
     values: Array
     """A line for each resample, a column for each share."""
     by_scene: Array
     """Answers: a line for each scene, a column for each share."""
+
+    @classmethod
+    def beside(cls, *shares: "Share") -> "Share":
+        """The columns of all."""
+        return cls(
+            np.concatenate([share.values for share in shares], axis=1),
+            np.concatenate([share.by_scene for share in shares], axis=1),
+        )
 
     def measure(self) -> list[Measured]:
         """Each column in percent, with its interval."""
@@ -78,19 +86,20 @@ def measure(tally: Tally, used: BoolArray) -> Shares:
     for place, counts in enumerate(tally.counts()):
         shares = dict(_of_reviewer(counts, tally))
         accuracy.append(shares["accuracy"].values[:, 0])
-        reviewers.append({name: share.measure()[0] for name, share in shares.items()})
+        measured = Share.beside(*shares.values()).measure()
+        reviewers.append(dict(zip(shares, measured, strict=True)))
         cells.append(_cells_of(counts, tally))
         pool.add(counts, used[place])
     of_sources = pool.shares()
     fakeness = of_sources["fakeness"].values[:, tally.sources.made]
-    measured = {name: share.measure() for name, share in of_sources.items()}
+    figures = {name: share.measure() for name, share in of_sources.items()}
     made, changed = tally.sources.made, tally.sources.changed
-    names = [name for name in CREATOR_FIGURES if name in measured]
+    names = [name for name in CREATOR_FIGURES if name in figures]
     creators = [
         dict(zip(names, each, strict=True))
-        for each in zip(*(measured[name][made] for name in names), strict=True)
+        for each in zip(*(figures[name][made] for name in names), strict=True)
     ]
-    controls = [{"called-generated": value} for value in measured["fakeness"][changed]]
+    controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
     drawn = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
     return Shares(reviewers, drawn, cells, creators, fakeness, controls)
 
@@ -167,7 +176,9 @@ def _cells_of(counts: Counts, tally: Tally) -> MeasuredCells:
     met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
     accuracy = Share(of.pooled(counts.valid) * met, both)
     balanced = Share(of.balanced(counts.valid), both)
-    return MeasuredCells(caught.measure(), accuracy.measure(), balanced.measure())
+    measured = Share.beside(caught, accuracy, balanced).measure()
+    ends = sources.total, sources.total + sources.n_creators
+    return MeasuredCells(measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :])
 
 
 @dataclass(slots=True, eq=False)

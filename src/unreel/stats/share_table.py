@@ -10,8 +10,8 @@ from unreel.stats.proportion import normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, fewest_clusters
 from unreel.stats.sample import Array
 
-_STEPS: Final = 60
-"""Halvings: the ends are exact to the last digits of a float."""
+_STEPS: Final = 14
+"""Of false position: the ends are exact to ten digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,9 +45,10 @@ def enclose_shares(
     trials = np.where(
         few, n_free, _worth(values, variance, n_clusters=np.maximum(n_clusters, 2), level=level)
     )
-    low, high = mid_p_intervals(values, np.where(still, 1.0, trials), level=level)
     flat = ~few & still
-    _, unseen = mid_p_intervals(np.zeros_like(values), np.maximum(n_free, 1e-9), level=level)
+    low, high = mid_p_intervals(values, np.where(flat, 1.0, trials), level=level)
+    # The end of the mid-P interval of a count of none.
+    unseen = 1 - (1 - level) ** (1 / np.maximum(n_free, 1.0))
     low = np.where(flat, values - unseen * values, low)
     high = np.where(flat, values + unseen * (1 - values), high)
     missing = ~np.isfinite(values) | (~few & ~enough)
@@ -69,22 +70,44 @@ def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Ar
     """`stats.proportion.mid_p_interval` for columns of shares."""
     tail = (1 - level) / 2
     share = np.clip(np.nan_to_num(shares), 0.0, 1.0)
-    low = np.where(share > 0, _crossing(share, n, tail, np.zeros_like(share), share), 0.0)
-    high = np.where(share < 1, _crossing(share, n, 1 - tail, share, np.ones_like(share)), 1.0)
+    low = np.zeros_like(share)
+    some = share > ROUNDING
+    low[some] = 1 - _upper_end(1 - share[some], n[some], tail)
+    high = np.ones_like(share)
+    some = share < 1 - ROUNDING
+    high[some] = _upper_end(share[some], n[some], tail)
     return np.minimum(low, share), np.maximum(high, share)
 
 
-def _crossing(share: Array, n: Array, chance: float, low: Array, high: Array) -> Array:
-    from scipy.special import betainc
+def _upper_end(share: Array, n: Array, tail: float) -> Array:
+    """Where as few as `share` of `n` have a chance of `tail`; `share` is below 1.
+
+    The end lies between those of an interval with the whole chance of the count that was seen, and with none
+    of it; from there by false position, which halves a side that does not move (Illinois).
+    """
+    from scipy.special import betainc, betaincinv
 
     seen, unseen = share * n, (1 - share) * n
-    none, every = seen <= 0, unseen <= 0
-    tiny = 1e-300
+    none = seen <= 0
+    at = np.where(none, 1.0, seen)
+
+    def short(p: Array) -> Array:
+        """By how much the chance of more is still too small at `p`."""
+        fewer = np.where(none, 1.0, betainc(at, unseen + 1, p))
+        return np.asarray((fewer + betainc(seen + 1, unseen, p)) / 2 - (1 - tail))
+
+    low = np.where(none, 0.0, betaincinv(at, unseen + 1, 1 - tail))
+    high = betaincinv(seen + 1, unseen, 1 - tail)
+    below, above = short(low), short(high)
+    middle, was_left = high, np.zeros(share.shape, dtype=np.bool_)
     for _ in range(_STEPS):
-        middle = (low + high) / 2
-        at_least = np.where(none, 1.0, betainc(np.maximum(seen, tiny), unseen + 1, middle))
-        more = np.where(every, 0.0, betainc(seen + 1, np.maximum(unseen, tiny), middle))
-        above = (at_least + more) / 2 > chance
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    crossing: Array = (low + high) / 2
-    return crossing
+        width = np.where(above > below, above - below, 1.0)
+        middle = np.clip(high - above * (high - low) / width, low, high)
+        here = short(middle)
+        left = here < 0
+        again = np.where(left == was_left, 0.5, 1.0)
+        above = np.where(left, above * again, here)
+        below = np.where(left, here, below * again)
+        was_left = left
+        low, high = np.where(left, middle, low), np.where(left, high, middle)
+    return middle
