@@ -225,5 +225,5 @@ def test_a_clip_that_another_run_has_surveyed_is_not_opened_again(start, tmp_pat
     was = film.stat()
     film.write_bytes(b"\0" * was.st_size)
     os.utime(film, ns=(was.st_atime_ns, was.st_mtime_ns))
-    assert evaluate(second, surveyed=first).answers.done == 1
+    assert evaluate(second, surveyed=first.clips).answers.done == 1
     assert evaluate(third).answers.done == 0

@@ -23,6 +23,7 @@ from unreel.core.errors import (
 from unreel.core.settings import Settings, read_settings, read_storage
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import ALL_FAILURES
+from unreel.engine.table import Table
 from unreel.engine.whereabouts import find_place
 from unreel.evaluate.finding import plan_run
 from unreel.evaluate.forecast import forecast, kept_aside
@@ -161,7 +162,7 @@ def _ask_all(runs: Sequence[Run], way: Way) -> list[Done | Broken]:
     for number, run in enumerate(runs, start=1):
         way.meter.begin(_whose(run, number, runs))
         try:
-            results.append(_ask(run, way, surveyed=runs[0] if number > 1 else None))
+            results.append(_ask(run, way, surveyed=runs[0].clips if number > 1 else None))
         except _OF_ONE_MODEL as error:
             if len(runs) == 1:
                 raise
@@ -181,7 +182,7 @@ def _whose(run: Run, number: int, runs: Sequence[Run]) -> str:
     return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
 
 
-def _ask(run: Run, way: Way, *, surveyed: Run | None) -> Done:
+def _ask(run: Run, way: Way, *, surveyed: Table | None) -> Done:
     meter = way.meter
 
     def expect(part: str, due: int) -> None:

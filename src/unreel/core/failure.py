@@ -33,6 +33,7 @@ class FailureReason(StrEnum):
     QUARANTINED = "quarantined"
     STAGE_FAILED = "stage-failed"
     NOT_RECORDED = "not-recorded"
+    NO_BRIEF = "no-brief"
     STOPPED = "stopped"
     UNSTATED = "unstated"
 
@@ -94,6 +95,7 @@ _REMEDIES = {
     FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
     FailureReason.STAGE_FAILED: "Report it with its detail: a step of the job has a bug.",
     FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
+    FailureReason.NO_BRIEF: "Give the scene what is missing, or leave out that setting.",
     FailureReason.STOPPED: "Run the same command again.",
     FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",
 }

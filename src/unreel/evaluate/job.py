@@ -198,7 +198,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     retry_failed: Collection[str] = (),
     pace: CommitPace | None = None,
     reviewer: Reviewer | None = None,
-    surveyed: Run | None = None,
+    surveyed: Table | None = None,
+    wanted: Callable[[Row], bool] = lambda _question: True,
     on_due: Callable[[str, int], None] | None = None,
     on_step: Step = lambda _part, _progress: None,
     on_phase: Callable[[str], None] = lambda _words: None,
@@ -212,8 +213,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 
     `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
     look ahead it is told that many answers at most, and nothing of the clips. `on_phase` is told in words
-    what begins between the parts. Files that the run `surveyed` knows are not looked at again. `reviewer`
-    is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
+    what begins between the parts. Files that the table `surveyed` knows are not looked at again. Questions that are not
+    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
     the steps of each commit, by name and part (`answers-written`), for tests that kill a run. `on_note`
     is told what a person should know of a run that goes on.
 
@@ -258,7 +259,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             on_due("clips", count_due(files, run.clips, retry=retry_failed))
         clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
         if surveyed is not None:
-            clips = recall(clips, surveyed.clips)
+            clips = recall(clips, surveyed)
         survey = SurveyStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         _require_cleaned(run.scope, roll)
@@ -269,7 +270,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         keeper.keep(opener.name, reading.identity)
         on_phase("counting the questions")
         stage = ReviewStage(opener, run.access, in_flight=run.recipe.reviewer.max_connections)
-        questions: Iterable[Row] = left_out.sift(run.plan(), opener.name)
+        questions: Iterable[Row] = filter(wanted, left_out.sift(run.plan(), opener.name))
         if on_due is not None:
             questions = ahead = Ahead(questions)
             most = roll.n_entries * len(run.scope.conditions) - run.answers.count()

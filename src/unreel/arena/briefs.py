@@ -1,0 +1,121 @@
+"""From the scenes of real clips to what creators are asked for."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unreel.arena.scenes import Scenery, scene_of
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.span import to_us
+from unreel.creators.contract import Brief, Setting, Side
+from unreel.creators.section import CreatorOpener, CreatorSection
+from unreel.curate.freeze.first_frames import FIRST_FRAME_PLAN
+from unreel.engine.stage import Row
+from unreel.engine.survey import Survey
+from unreel.media.picture import encode_png
+from unreel.media.reader import MediaReader
+
+WORDLESS: Final = "The scene goes on as it began."
+"""What is asked for where a setting has an image and no words."""
+_FOLDER: Final = "folder"
+_INJECT: Final = "inject"
+_SEEDS: Final = 2**31
+
+
+Given = Literal["brief", "source", "name"]
+"""What a creator is given: words and first frame; the real clip itself, for controls and injected traces; or
+the scene's name alone, where its clips lie ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commission:
+    """A creator, and what it is shown."""
+
+    opener: CreatorOpener
+    given: Given
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What it starts from; a control starts from the clip, and is made once."""
+        named = self.opener.settings
+        return named[:1] if self.opener.side is Side.CONTROL else named
+
+
+def made_rows(commission: Commission, scenery: Scenery, *, seed: int) -> Iterator[Row]:
+    """A row for each clip that the creator is asked for."""
+    opener = commission.opener
+    for scene, entry in scenery.scenes.items():
+        drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
+        for setting in commission.settings:
+            asked = (opener.name, scene, setting.value, str(drawn), scenery.digest)
+            yield {
+                "key": digest("made", *asked),
+                "creator": opener.title,
+                "name": opener.name,
+                "side": opener.side.value,
+                "setting": setting.value,
+                "scene": scene,
+                "seed": drawn,
+                "_text": entry.prompt,
+            }
+
+
+def briefed(rows: Iterable[Row], scenery: Scenery, survey: Survey) -> Iterator[Row]:
+    """The rows with what was found at the real clip of their scene, for the stage that makes them."""
+    found = survey.find(scenery.benchmark, scenery.scenes.values())
+    clips = {scene_of(entry): _of_clip(clip) for entry, clip in found}
+    return (row | clips[row["scene"]] for row in rows)
+
+
+def _of_clip(clip: Clip | Failure) -> dict[str, Any]:
+    if isinstance(clip, Failure):
+        return {"_problem": str(clip)}
+    width, height = clip.size
+    return {
+        "_location": clip.location,
+        "_width": width,
+        "_height": height,
+        "_duration_us": to_us(clip.facts.video.duration_s),
+    }
+
+
+def commission(section: CreatorSection, opener: CreatorOpener) -> Commission:
+    """What a creator of that kind is asked for."""
+    if opener.side is Side.CONTROL or section.kind == _INJECT:
+        return Commission(opener=opener, given="source")
+    return Commission(opener=opener, given="name" if section.kind == _FOLDER else "brief")
+
+
+def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> Brief | Failure:
+    """The brief of a row; a scene that lacks what the setting needs is a failure, and says what it lacks."""
+    if file is None:
+        return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
+    setting = Setting(row["setting"])
+    text, picture = WORDLESS if setting is Setting.IMAGE else row["_text"], None
+    if given == "brief":
+        if not text.strip():
+            return Failure(FailureReason.NO_BRIEF, "the benchmark has no prompt for this scene")
+        picture = None if setting is Setting.TEXT else _first_frame(file, reader)
+    if isinstance(picture, Failure):
+        return picture
+    return Brief(
+        id=row["scene"],
+        setting=setting,
+        text=text,
+        first_frame=picture,
+        source=file if given == "source" else None,
+        width=row["_width"],
+        height=row["_height"],
+        duration_us=row["_duration_us"],
+        seed=row["seed"],
+    )
+
+
+def _first_frame(file: Path, reader: MediaReader) -> bytes | Failure:
+    frames = reader.frames(file, sampling=FIRST_FRAME_PLAN, encoding="rgb24")
+    if isinstance(frames, Failure):
+        return Failure(FailureReason.NO_BRIEF, f"no first frame of its real clip: {frames}")
+    return encode_png(frames.frames[0].rgb())

@@ -1,0 +1,126 @@
+"""What a season's budget leaves: clips to make, questions to put, money to spend."""
+
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+
+from unreel.arena.cells import Judge, makers, questions_of
+from unreel.arena.gathering import read_controls
+from unreel.arena.judging import Asking
+from unreel.arena.lineup import read_lineup
+from unreel.arena.planning import (
+    Plan,
+    basis_of,
+    choose,
+    keep_plan,
+    known_from,
+    read_plan,
+)
+from unreel.arena.playing import read_play
+from unreel.arena.season import BudgetSection
+from unreel.arena.working_folder import PLAN, Entrants, SeasonFolder
+from unreel.core.failure import FailureReason
+from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
+
+_PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
+
+
+def spent_usd(folder: SeasonFolder, entrants: Entrants) -> Decimal | None:
+    """What all clips and answers cost so far, as far as anybody tells; `None` where nobody does."""
+    tables = [folder.made, *(_answers(folder, each.folder) for each in entrants.reviewers)]
+    told = [
+        Decimal(str(row["cost_usd"]))
+        for table in tables
+        if table.exists()
+        for row in table.rows(["cost_usd"], where="cost_usd IS NOT NULL")
+    ]
+    return sum(told, Decimal()) if told else None
+
+
+def left_usd(folder: SeasonFolder, entrants: Entrants, budget: BudgetSection) -> Decimal | None:
+    """What may still be spent; `None` where the budget has no end."""
+    if budget.max_cost_usd is None:
+        return None
+    return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
+
+
+def n_made(folder: SeasonFolder) -> int:
+    """Clips that creators were asked for, whatever came of it."""
+    return folder.made.count(_PUT) if folder.made.exists() else 0
+
+
+def n_put(folder: SeasonFolder, entrants: Entrants) -> int:
+    """Questions that were put to reviewers, floors left out."""
+    asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
+    return sum(table.count(_PUT) for table in asked if table.exists())
+
+
+def plan_questions(
+    judges: Sequence[Judge], asking: Asking, entrants: Entrants, current: Collection[str]
+) -> Plan | None:
+    """Which questions about the `current` clips are put; `None` where the budget is long enough for all.
+
+    A plan that was made for the same entrants, clips and budget is kept to, so that a season that was killed goes on with it.
+    """
+    recipe, folder = asking.season.recipe, asking.folder
+    most = recipe.budget.max_questions
+    paid = [judge for judge in judges if not judge.entered.floor]
+    if most is None:
+        folder.place.remove(PLAN)
+        return None
+    names = sorted(judge.entered.name for judge in paid)
+    basis = basis_of(recipe.seed, most, names, list(recipe.titles), sorted(current))
+    before = read_plan(folder)
+    if before is not None and before.basis == basis:
+        return before
+    plan = _plan(paid, asking, entrants, current, basis=basis, most=most)
+    if plan is None:
+        folder.place.remove(PLAN)
+    else:
+        keep_plan(folder, plan)
+    return plan
+
+
+def _plan(
+    judges: Sequence[Judge],
+    asking: Asking,
+    entrants: Entrants,
+    current: Collection[str],
+    *,
+    basis: str,
+    most: int,
+) -> Plan | None:
+    folder, seed = asking.folder, asking.season.recipe.seed
+    questions = [
+        question
+        for judge in judges
+        for question in questions_of(judge, folder, asking.access, retry=asking.retry_failed)
+        if question.clip in current
+    ]
+    due = [question for question in questions if not question.answered]
+    left = max(0, most - n_put(folder, entrants))
+    if len(due) <= left:
+        return None
+    lineup = read_lineup(folder)
+    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+    chosen = choose(
+        questions,
+        left,
+        makers=makers(folder, read_controls(folder)),
+        scenes=dict(zip(lineup.clips, (lineup.scenes[at] for at in lineup.scene), strict=True)),
+        known=known_from(plays, entrants.shown(entrants.reviewers)),
+        seed=seed,
+    )
+    kept = set(chosen)
+    gone = [q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept]
+    return Plan(
+        seed=seed,
+        basis=basis,
+        n_due=len(due),
+        chosen=tuple(chosen),
+        left={name: gone.count(name) for name in sorted(set(gone))},
+    )
+
+
+def _answers(folder: SeasonFolder, run: str) -> Table:
+    return Table(folder.run(run) / "answers.lance", ANSWERS)

@@ -1,0 +1,84 @@
+"""What of a season is still to be asked: the questions of each reviewer, and which have an answer."""
+
+import itertools
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.arena.gathering import look_table
+from unreel.arena.lineup import entrant_of
+from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.planning import Planned
+from unreel.engine.access import Access
+from unreel.engine.survey import Survey
+from unreel.evaluate.job import NEVER_PUT, Run
+from unreel.evaluate.recipe import EvalRecipe
+from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
+
+_LOOK: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question of a season, as far as planning it needs to know it."""
+
+    reviewer: str
+    """Its stable name in the season."""
+    clip: str
+    """Its name in the set."""
+    condition: str
+    """As the answers name it."""
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A reviewer of the season that is about to be asked."""
+
+    entered: EnteredReviewer
+    recipe: EvalRecipe
+
+    def run(self, folder: SeasonFolder, access: Access) -> Run:
+        """Where its answers are kept."""
+        place = folder.run(self.entered.folder)
+        return Run(
+            place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
+        )
+
+
+def questions_of(
+    judge: Judge, folder: SeasonFolder, access: Access, *, retry: Collection[str] = ()
+) -> Iterator[Question]:
+    """Every question about the set that the reviewer gets, in the order of the set.
+
+    What failed for a reason in `retry` counts as not answered.
+
+    Raises:
+        UnreelError: The set gives no question.
+    """
+    run, again = judge.run(folder, access), NEVER_PUT.union(retry)
+    stored = find_recipe(run.place)
+    # A floor that learns tells its name when it has learned: without answers nobody needs it.
+    name = stored.reviewer if isinstance(stored, StoredRecipe) else None
+    plan = run.plan(Survey(look_table(folder)))
+    asked = (each for each in plan if isinstance(each, Planned))
+    while chunk := list(itertools.islice(asked, _LOOK)):
+        keys = ["" if name is None else each.question.key(name) for each in chunk]
+        held = run.answers.held([key for key in keys if key])
+        for planned, key in zip(chunk, keys, strict=True):
+            there = held.get(key)
+            yield Question(
+                reviewer=judge.entered.name,
+                clip=planned.name,
+                condition=str(planned.question.condition),
+                answered=there is not None and there.reason not in again,
+            )
+
+
+def makers(folder: SeasonFolder, controls: dict[str, str]) -> dict[str, str]:
+    """Whose each clip of the set is, by its name: a creator in its setting, a control, or "" for a real one."""
+    from unreel.arena.gathering import open_set
+
+    entries = (row for row in open_set(folder) if isinstance(row, Entry))
+    return {entry.name: controls.get(entry.name) or entrant_of(entry) for entry in entries}

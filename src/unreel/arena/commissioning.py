@@ -1,0 +1,90 @@
+"""Every creator of a season in its turn: what it was not asked for yet is made, and it is entered by its stable name."""
+
+from collections.abc import Collection, Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from unreel.arena.briefs import Commission, briefed, commission, made_rows
+from unreel.arena.judging import Asking
+from unreel.arena.making import MakeStage
+from unreel.arena.watching import Spectator
+from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_folder
+from unreel.core.failure import FailureReason
+from unreel.core.writing import Folder
+from unreel.creators.contract import Side
+from unreel.creators.section import CreatorSection
+from unreel.engine.run import Summary
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row
+from unreel.engine.survey import Survey
+from unreel.evaluate.asking import add_costs
+from unreel.evaluate.counting import find_due
+
+UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
+"""Clips that nobody was asked for: they are due in the next run."""
+
+
+def enter_creators(
+    sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
+) -> tuple[EnteredCreator, ...]:
+    """Whoever the recipe names, then those that it names no longer."""
+    named = [_enter(section) for section in sections]
+    names = {each.name for each in named}
+    gone = [each for each in before if each.name not in names]
+    return (*named, *(each.model_copy(update={"retired": True}) for each in gone))
+
+
+def _enter(section: CreatorSection) -> EnteredCreator:
+    held = section.held
+    return EnteredCreator(
+        title=section.name,
+        name=section.stable_name,
+        kind=section.kind,
+        side=section.keys.side if held is None else Side.GENERATED,
+        settings=tuple(each.value for each in section.settings or section.keys.usual),
+        held=held or "",
+    )
+
+
+def commission_of(section: CreatorSection, asking: Asking) -> Commission:
+    """What a creator of the season is asked for."""
+    access = asking.access
+    opener = section.opener(settings=access.settings, trusted=access.trusted)
+    return commission(section, opener)
+
+
+def due_clips(asked: Commission, asking: Asking, *, retry: Collection[str] = ()) -> Iterator[Row]:
+    """The clips that the creator was not asked for yet."""
+    rows = made_rows(asked, asking.scenery, seed=asking.season.recipe.seed)
+    return find_due(rows, asking.folder.made, retry=UNPAID.union(retry))
+
+
+def make_clips(
+    asked: Commission,
+    asking: Asking,
+    *,
+    most: int | None,
+    left_usd: Decimal | None,
+    spectator: Spectator,
+) -> Summary:
+    """Ask a creator for what is missing: `most` clips, for no more than `left_usd`."""
+    folder, opener = asking.folder, asked.opener
+    again = UNPAID.union(asking.retry_failed)
+    due = list(due_clips(asked, asking, retry=again))[:most]
+    spectator.on_due("made", len(due))
+    survey = Survey(folder.benchmark_clips)
+    return run_stages(
+        briefed(due, asking.scenery, survey),
+        [MakeStage(asked, asking.access, folder=folder.path, left_usd=left_usd)],
+        table=folder.made,
+        retry_failed=again,
+        ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),
+        add_up=add_costs,
+        on_progress=lambda progress: spectator.on_step("made", progress),
+        observe=lambda step, n_rows: spectator.observe(f"made-{step}", n_rows),
+    )
+
+
+def ledger_of(folder: SeasonFolder, what: str) -> Path:
+    """Where the starts of a part are written down."""
+    return Folder(folder.path).make("ledgers") / f"{what}.ledger"

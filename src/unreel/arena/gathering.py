@@ -1,0 +1,184 @@
+"""All clips that a season plays, written as one benchmark of our own: real ones, controls and what was made.
+
+Media are hard links where the file system allows it, else copies. A table that names files outside its folder would
+cost nothing either, but everybody who reads the set would have to allow that, and a benchmark that moves would take the
+season with it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.arena.scenes import Scenery, scene_of
+from unreel.arena.working_folder import SET, Entrants, SeasonFolder
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.records import to_record
+from unreel.core.clip import Clip, Generated, Origin, Real, setting_of
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.names import plain_suffix
+from unreel.core.trace import Trace
+from unreel.core.writing import Folder
+from unreel.creators.contract import Side
+from unreel.engine.access import Access
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row
+from unreel.engine.survey import CLIPS, FACTS, Survey, SurveyStage, survey_rows
+from unreel.engine.table import Table
+
+CONTROLS: Final = "controls.json"
+METADATA: Final = "metadata.jsonl"
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A clip on its way into the set."""
+
+    entry: Entry
+    file: str
+    """Path or URL."""
+    known: Mapping[str, str]
+    """Its id and facts, where somebody looked at it already."""
+    control: str = ""
+    """The control that made it; "" for all others."""
+    retired: bool = False
+    """Whether its creator was taken out: its answers stay, and nobody is asked about it any more."""
+
+
+def look_table(folder: SeasonFolder) -> Table:
+    """What was found at the files of the set."""
+    return Table(folder.place / "set.lance", CLIPS)
+
+
+def open_set(folder: SeasonFolder) -> Benchmark:
+    """The set as a benchmark."""
+    return open_benchmark(folder.set, "video-folder")
+
+
+def gather(
+    folder: SeasonFolder, scenery: Scenery, entrants: Entrants, access: Access
+) -> frozenset[str]:
+    """Write the set anew from the benchmark and from what was made, and look at what is new in it.
+
+    Returns:
+        The names of the clips that reviewers are asked about: all but those of creators that were taken out.
+    """
+    played = [*_of_benchmark(folder, scenery, entrants), *_of_creators(folder, entrants)]
+    controls = {each.entry.name: each.control for each in played if each.control}
+    files = Folder(folder.set)
+    known: dict[str, Mapping[str, str]] = {}
+    with files.create_text(METADATA) as table:
+        for each in sorted(played, key=lambda one: one.entry.name):
+            location = _put(files, each)
+            known[location] = each.known
+            line = json.dumps(to_record(each.entry, file_name=location), ensure_ascii=False)
+            table.write(line + "\n")
+    folder.write_json(f"{SET}/{CONTROLS}", controls)
+    _look(folder, known, access)
+    return frozenset(each.entry.name for each in played if not each.retired)
+
+
+def read_controls(folder: SeasonFolder) -> dict[str, str]:
+    """The control that made each clip, by the clip's name; clips of nobody and of creators are not there."""
+    found = json.loads(folder.place.read(f"{SET}/{CONTROLS}"))
+    return {str(name): str(control) for name, control in found.items()}
+
+
+def _of_benchmark(folder: SeasonFolder, scenery: Scenery, entrants: Entrants) -> Iterator[_Played]:
+    shown = entrants.shown(entrants.creators)
+    origins: list[tuple[Entry, Origin, bool]] = [(e, Real(), False) for e in scenery.real()]
+    for creator in entrants.creators:
+        for entry in scenery.held(creator.held) if creator.held else ():
+            made = Generated(shown[creator.name], setting_of(entry.origin))
+            origins.append((entry, made, creator.retired))
+    survey = Survey(folder.benchmark_clips)
+    found = survey.find(scenery.benchmark, [entry for entry, _, _ in origins])
+    for (entry, origin, retired), (_, clip) in zip(origins, found, strict=True):
+        kept = replace(entry, origin=origin, group=scene_of(entry), split="")
+        if entry.cleaned is not None:
+            place = scenery.benchmark.find_cleaned(entry) or ""
+            kept = replace(kept, cleaned=_keep_cleaned(Folder(folder.set), place))
+        yield _Played(kept, scenery.benchmark.find(entry), _known(clip), retired=retired)
+
+
+def _keep_cleaned(files: Folder, place: str) -> str:
+    name = f"media/{digest('cleaned', place)[:32]}{plain_suffix(place)}"
+    if is_url(place):
+        return place
+    _link(files, Path(place), name)
+    return name
+
+
+def _known(clip: Clip | Failure) -> dict[str, str]:
+    if isinstance(clip, Failure):
+        return {}
+    return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
+
+
+def _of_creators(folder: SeasonFolder, entrants: Entrants) -> Iterator[_Played]:
+    table, shown = folder.made, entrants.shown(entrants.creators)
+    playing = {creator.name for creator in entrants.creators if not creator.retired}
+    if not table.exists():
+        return
+    for row in table.rows(where="failure_reason IS NULL"):
+        creator, scene = shown.get(row["name"]) or str(row["creator"]), row["scene"]
+        control = row["side"] == Side.CONTROL.value
+        setting = row["setting"]
+        yield _Played(
+            Entry(
+                name=f"{creator}/{scene}" if control else f"{creator}/{setting}/{scene}",
+                location=row["file"],
+                origin=Real() if control else Generated(creator, setting),
+                group=scene,
+                traces=_traces(row["traces"]),
+            ),
+            str(folder.path / row["file"]),
+            {"clip": row["sha256"], "facts": row["facts"]},
+            creator if control else "",
+            row["name"] not in playing,
+        )
+
+
+def _traces(told: str | None) -> tuple[Trace, ...]:
+    try:
+        return _TRACES.validate_json(told) if told else ()
+    except ValidationError:
+        return ()
+
+
+def _put(files: Folder, played: _Played) -> str:
+    """Where the clip lies in the set, once it does: named by its bytes, or by its place where nobody read them."""
+    if is_url(played.file):
+        return played.file
+    stem = played.known.get("clip") or digest("unread", played.file)
+    name = f"media/{stem[:2]}/{stem}{plain_suffix(played.file)}"
+    _link(files, Path(played.file), name)
+    return name
+
+
+def _link(files: Folder, source: Path, name: str) -> None:
+    if not source.is_file() or files.size(name) == source.stat().st_size:
+        return
+    if not files.hard_link(source.resolve(), name):
+        files.copy(source, name)
+
+
+def _look(folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: Access) -> None:
+    """Survey the set; what is known of a file is taken as it is."""
+    benchmark = open_set(folder)
+    entries = [row for row in benchmark if isinstance(row, Entry)]
+    words = {benchmark.find(entry): entry.location for entry in entries}
+
+    def rows(found: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        for row in found:
+            yield row | dict(known.get(words.get(row["location"], ""), {}))
+
+    surveyed = survey_rows(benchmark, entries, access, cleaned=True)
+    run_stages(rows(surveyed), [SurveyStage(access)], table=look_table(folder))

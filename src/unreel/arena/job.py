@@ -1,0 +1,270 @@
+"""A season from its recipe to its answers: clips are made, the set is written, and only what is missing is asked."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd
+from unreel.arena.cells import Judge
+from unreel.arena.commissioning import commission_of, enter_creators, ledger_of, make_clips
+from unreel.arena.gathering import gather
+from unreel.arena.judging import Asking, Stumbled, ask, enter_reviewers
+from unreel.arena.planning import Plan
+from unreel.arena.scenes import Scenery, open_scenery, require_digest
+from unreel.arena.season import Season
+from unreel.arena.watching import Spectator
+from unreel.arena.working_folder import RECIPE, EnteredReviewer, Entrants, SeasonFolder
+from unreel.core.errors import (
+    InvalidSettingError,
+    KeyRejectedError,
+    MissingExtraError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
+from unreel.creators.section import CreatorSection
+from unreel.engine.access import Access
+from unreel.engine.lock import writer_lock
+from unreel.engine.run import run as run_stages
+from unreel.engine.survey import SurveyStage, survey_rows
+from unreel.engine.trouble import stores_told
+
+DRIVER: Final = "season"
+"""What whoever plays a season holds the lock of."""
+_OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
+"""What stops one entrant; all else stops the season."""
+NOBODY_LISTENS: Final = Spectator()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonJob:
+    """A season, where it is played, and how."""
+
+    season: Season
+    folder: SeasonFolder
+    access: Access
+    outside: bool = False
+    """Whether the benchmark's table may name files outside its folder."""
+    engine: str = "local"
+    """What puts questions; clips are made on this machine."""
+    retry_failed: Collection[str] = ()
+    only: frozenset[str] = frozenset()
+    """Titles of those whose turn it is; everybody's where none is named."""
+
+    def asking(self, scenery: Scenery) -> Asking:
+        """How its reviewers are asked."""
+        return Asking(
+            season=self.season,
+            scenery=scenery,
+            folder=self.folder,
+            access=self.access,
+            engine=self.engine,
+            retry_failed=self.retry_failed,
+        )
+
+    def calls(self, title: str) -> bool:
+        """Whether it is that entrant's turn."""
+        return not self.only or title in self.only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one call did for one entrant."""
+
+    title: str
+    done: int = 0
+    already: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """New ones, by reason."""
+    problem: str = ""
+    """Why it could not be asked; "" where it could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonOutcome:
+    """What one call of `run_season` did."""
+
+    season: str
+    folder: str
+    digest: str
+    creators: tuple[Turn, ...]
+    reviewers: tuple[Turn, ...]
+    n_rejected: int
+    """Rows of the benchmark that cannot be used."""
+    plan: Plan | None
+    """What was put, where the budget is too short for all."""
+    cost_usd: Decimal | None
+    """Of all clips and answers so far, as far as anybody tells."""
+
+    @property
+    def n_failed(self) -> int:
+        """New failures, and entrants that could not be asked."""
+        turns = (*self.creators, *self.reviewers)
+        return sum(sum(turn.failures.values()) + bool(turn.problem) for turn in turns)
+
+
+@stores_told()
+def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonOutcome:
+    """Make the clips that are missing, then ask everybody what they were not asked yet.
+
+    Killed at any moment, the next call goes on: no clip is paid for twice, and no answer is asked for again.
+
+    Raises:
+        UnreelError: The benchmark is another one than the season names, or somebody else plays here.
+    """
+    recipe, folder = job.season.recipe, job.folder
+    require_entrants(job)
+    spectator.on_phase(f"reading {recipe.benchmark}")
+    scenery = open_scenery(job.season, outside=job.outside)
+    require_digest(job.season, scenery)
+    asking = job.asking(scenery)
+    with _driving(folder):
+        folder.place.put(RECIPE, job.season.text)
+        _survey(asking, spectator)
+        judges, stumbled = enter_reviewers(asking)
+        entrants = enter(asking, judges)
+        folder.keep_entrants(entrants)
+        made = tuple(_make_all(job, asking, entrants, spectator))
+        spectator.on_phase("gathering the clips")
+        current = gather(folder, scenery, entrants, job.access)
+        called = [each for each in judges if job.calls(each.entered.title)]
+        plan = plan_questions(called, asking, entrants, current)
+        turns = tuple(_ask_all(called, asking, _wanted(plan, current), spectator))
+        folder.keep_entrants(_with_unfitted(entrants, turns))
+    return SeasonOutcome(
+        season=recipe.name,
+        folder=str(folder.path),
+        digest=scenery.digest,
+        creators=made,
+        reviewers=(*turns, *(Turn(title=each.title, problem=each.why) for each in stumbled)),
+        n_rejected=scenery.n_rejected,
+        plan=plan,
+        cost_usd=spent_usd(folder, entrants),
+    )
+
+
+def require_entrants(job: SeasonJob) -> None:
+    """Refuse a title in `only` that nobody has."""
+    recipe = job.season.recipe
+    known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
+    for title in sorted(job.only.difference(known)):
+        kind = "entrant"
+        raise UnknownNameError(kind, title, known)
+
+
+def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
+    """Who plays, and who played before and was taken out."""
+    recipe, before = asking.season.recipe, asking.folder.entrants()
+    named = [judge.entered for judge in judges]
+    names = {each.name for each in named}
+    gone = [each for each in before.reviewers if each.name not in names]
+    return Entrants(
+        season=recipe.name,
+        protocol=recipe.protocol,
+        digest=asking.scenery.digest,
+        seed=recipe.seed,
+        conditions=recipe.titles,
+        creators=enter_creators(asking.season.creators, before.creators),
+        reviewers=(*named, *(each.model_copy(update={"retired": True}) for each in gone)),
+    )
+
+
+def _survey(asking: Asking, spectator: Spectator) -> None:
+    """Look at the files of the benchmark: what briefs are made from, and floors learn from."""
+    scenery, folder = asking.scenery, asking.folder
+    spectator.on_phase("looking at the benchmark")
+    run_stages(
+        survey_rows(scenery.benchmark, scenery.entries, asking.access),
+        [SurveyStage(asking.access)],
+        table=folder.benchmark_clips,
+        ledger=ledger_of(folder, "benchmark"),
+        observe=lambda step, n_rows: spectator.observe(f"benchmark-{step}", n_rows),
+    )
+
+
+def _make_all(
+    job: SeasonJob, asking: Asking, entrants: Entrants, spectator: Spectator
+) -> Iterator[Turn]:
+    for section in job.season.creators:
+        if section.held is not None:
+            n_held = len(asking.scenery.held(section.held))
+            known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
+            lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
+            yield Turn(title=section.name, already=n_held, problem="" if n_held else lacks)
+        elif job.calls(section.name):
+            spectator.on_begin(section.name)
+            yield _make(section, asking, entrants, spectator)
+
+
+def _make(
+    section: CreatorSection, asking: Asking, entrants: Entrants, spectator: Spectator
+) -> Turn:
+    budget, folder = asking.season.recipe.budget, asking.folder
+    most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
+    try:
+        asked = commission_of(section, asking)
+        done = make_clips(
+            asked,
+            asking,
+            most=most,
+            left_usd=left_usd(folder, entrants, budget),
+            spectator=spectator,
+        )
+    except _OF_ONE as error:
+        return Turn(title=section.name, problem=str(error))
+    n_all = len(asking.scenery.scenes) * len(asked.settings)
+    return Turn(
+        title=section.name, done=done.done, already=n_all - done.done, failures=done.failures
+    )
+
+
+def _wanted(
+    plan: Plan | None, current: Collection[str]
+) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
+    """Which questions are put to each reviewer, by condition and clip."""
+
+    def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
+        chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
+        return lambda how, clip: clip in current and (chosen is None or (how, clip) in chosen)
+
+    return of
+
+
+def _ask_all(
+    judges: Sequence[Judge],
+    asking: Asking,
+    wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
+    spectator: Spectator,
+) -> Iterator[Turn]:
+    for number, judge in enumerate(judges, start=1):
+        title = judge.entered.title
+        spectator.on_begin(f"{number} of {len(judges)}, {title}")
+        try:
+            came = ask(judge, asking, wants=wanted(judge.entered), spectator=spectator)
+        except _OF_ONE as error:
+            came = Stumbled(title, str(error))
+        if isinstance(came, Stumbled):
+            yield Turn(title=title, problem=came.why)
+        else:
+            asked = came.answers
+            yield Turn(title=title, done=asked.done, already=asked.already, failures=asked.failures)
+
+
+def _with_unfitted(entrants: Entrants, turns: Sequence[Turn]) -> Entrants:
+    """The entrants, floors with why they could not learn."""
+    why = {turn.title: turn.problem for turn in turns if turn.problem}
+    told = (
+        each.model_copy(update={"unfitted": why[each.title]})
+        if each.floor and not each.retired and each.title in why
+        else each
+        for each in entrants.reviewers
+    )
+    return entrants.model_copy(update={"reviewers": tuple(told)})
+
+
+@contextmanager
+def _driving(folder: SeasonFolder) -> Iterator[None]:
+    """One at a time plays a season: a second one is refused before it changes anything."""
+    with writer_lock(folder.place / DRIVER):
+        yield

@@ -1,0 +1,129 @@
+"""The reviewers of a season: entered by what decides their answers, fitted where they learn, asked what is due."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from unreel.arena.cells import Judge
+from unreel.arena.gathering import look_table
+from unreel.arena.scenes import Scenery, scene_of
+from unreel.arena.season import ReviewerEntry, Season
+from unreel.arena.watching import Spectator
+from unreel.arena.working_folder import EnteredReviewer, SeasonFolder, run_name
+from unreel.core.clip import Clip
+from unreel.core.errors import InvalidValueError, UnreelError
+from unreel.core.identity import digest
+from unreel.engine.access import Access
+from unreel.engine.stage import Row
+from unreel.engine.survey import Survey
+from unreel.evaluate.fitting import Learnable, describe_reviewer
+from unreel.evaluate.job import Outcome, evaluate
+from unreel.evaluate.recipe import EvalRecipe
+from unreel.reviewers.contract import Reviewer
+
+
+@dataclass(frozen=True, slots=True)
+class Stumbled:
+    """An entrant that could not even be asked, and why."""
+
+    title: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How the reviewers of a season are asked."""
+
+    season: Season
+    scenery: Scenery
+    folder: SeasonFolder
+    access: Access
+    engine: str = "local"
+    retry_failed: Collection[str] = ()
+
+
+def enter_reviewers(asking: Asking) -> tuple[list[Judge], list[Stumbled]]:
+    """Everybody who judges, with the folder of their answers; and whoever cannot be opened here."""
+    judges: list[Judge] = []
+    stumbled: list[Stumbled] = []
+    for entry in asking.season.recipe.judges:
+        try:
+            judges.append(_enter(asking, entry))
+        except UnreelError as error:
+            stumbled.append(Stumbled(entry.shown, str(error)))
+    return judges, stumbled
+
+
+def _enter(asking: Asking, entry: ReviewerEntry) -> Judge:
+    season = asking.season
+    recipe = season.asks(entry, asking.folder.set)
+    name = _name(asking, recipe)
+    heard = [str(section.as_condition()) for section in recipe.condition]
+    entered = EnteredReviewer(
+        title=entry.shown,
+        name=name,
+        folder=run_name(entry.shown, name),
+        floor=entry.model in season.recipe.floor_models,
+        conditions=dict(zip(season.recipe.titles, heard, strict=True)),
+    )
+    return Judge(entered=entered, recipe=recipe)
+
+
+def _name(asking: Asking, recipe: EvalRecipe) -> str:
+    """What decides a reviewer's answers; of one that learns, what it will learn from."""
+    section, settings = recipe.reviewer, asking.access.settings
+    if section.is_served:
+        return section.served_name
+    if section.learns:
+        clips = (f"{e.name} {e.label} {scene_of(e)}" for e in asking.scenery.entries)
+        taught = digest(str(recipe.seed), asking.scenery.digest, *sorted(clips))
+        return f"{section.model}@{taught[:8]}"
+    return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
+
+
+def ask(
+    judge: Judge,
+    asking: Asking,
+    *,
+    wants: Callable[[str, str], bool],
+    spectator: Spectator,
+) -> Outcome | Stumbled:
+    """Put the questions that are due and that `wants` takes by their condition and clip."""
+    run = judge.run(asking.folder, asking.access)
+    try:
+        reviewer = _fitted(judge, asking, spectator.on_phase)
+    except InvalidValueError as error:
+        return Stumbled(judge.entered.title, str(error))
+
+    def wanted(question: Row) -> bool:
+        return wants(question["condition"], question["_name"])
+
+    return evaluate(
+        run,
+        engine=asking.engine,
+        retry_failed=asking.retry_failed,
+        reviewer=reviewer,
+        surveyed=look_table(asking.folder),
+        wanted=wanted,
+        on_due=spectator.on_due,
+        on_step=spectator.on_step,
+        on_phase=spectator.on_phase,
+        on_note=spectator.on_note,
+        observe=spectator.observe,
+    )
+
+
+def _fitted(judge: Judge, asking: Asking, on_phase: Callable[[str], None]) -> Reviewer | None:
+    """A floor that has learned from the benchmark as it was frozen, so that a clip added later changes no answer."""
+    if not judge.recipe.reviewer.learns:
+        return None
+    on_phase(f"{judge.entered.title} learns from the benchmark")
+
+    def learn_from() -> Iterator[Learnable]:
+        scenery = asking.scenery
+        survey = Survey(asking.folder.benchmark_clips)
+        for entry, clip in survey.find(scenery.benchmark, scenery.entries):
+            if isinstance(clip, Clip):
+                yield Learnable(clip, entry.origin, scene_of(entry))
+
+    opener = describe_reviewer(judge.recipe, access=asking.access, learn_from=learn_from)
+    return opener.open().reviewer

@@ -1,0 +1,68 @@
+"""The clips of a season as columns: whose each is, which scene it shows, and what else may sway a reviewer."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from unreel.arena.gathering import look_table, open_set, read_controls
+from unreel.arena.play import NOBODY, Floats, Indices, Lineup
+from unreel.arena.working_folder import SeasonFolder
+from unreel.benchmarks.entry import Entry
+from unreel.core.clip import Clip, creator_of, setting_of
+from unreel.core.failure import Failure
+from unreel.engine.survey import Survey
+
+NUISANCES: Final = ("length", "resolution", "sound")
+"""Logarithms of seconds and of pixels, and whether it can be heard."""
+
+
+def read_lineup(folder: SeasonFolder) -> Lineup:
+    """The clips of the season's set, in the order of their names.
+
+    Raises:
+        UnreelError: Nothing was played here.
+    """
+    folder.require_played()
+    benchmark, controls = open_set(folder), read_controls(folder)
+    entries = [row for row in benchmark if isinstance(row, Entry)]
+    found = list(Survey(look_table(folder)).find(benchmark, entries))
+    found.sort(key=lambda pair: pair[0].name)
+    entries = [entry for entry, _ in found]
+    makers = [entrant_of(entry) for entry in entries]
+    changed = [controls.get(entry.name, "") for entry in entries]
+    shown = [entry.group or entry.name for entry in entries]
+    names = [tuple(sorted({*each} - {""})) for each in (makers, shown, changed)]
+    return Lineup(
+        clips=tuple(entry.name for entry in entries),
+        creators=names[0],
+        scenes=names[1],
+        creator=_places(makers, names[0]),
+        scene=_places(shown, names[1]),
+        control=_places(changed, names[2]),
+        controls=names[2],
+        nuisances=NUISANCES,
+        nuisance=_nuisance([clip for _, clip in found]),
+    )
+
+
+def entrant_of(entry: Entry) -> str:
+    """Whom a clip counts for: its creator in its setting; "" for a real one."""
+    creator, setting = creator_of(entry.origin), setting_of(entry.origin)
+    return f"{creator}/{setting}" if setting else creator
+
+
+def _places(each: list[str], names: tuple[str, ...]) -> Indices:
+    place = {name: number for number, name in enumerate(names)}
+    return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)
+
+
+def _nuisance(clips: list[Clip | Failure]) -> Floats:
+    rows = [[math.nan] * len(NUISANCES) if isinstance(c, Failure) else _sway(c) for c in clips]
+    return np.array(rows, dtype=np.float64).reshape(len(clips), len(NUISANCES))
+
+
+def _sway(clip: Clip) -> list[float]:
+    width, height = clip.size
+    seconds = max(float(clip.facts.video.duration_s), 0.001)
+    return [math.log(seconds), math.log(width * height), float(bool(clip.facts.audio))]

@@ -1,0 +1,217 @@
+"""Which questions are put first where the budget is too short for all of them, and the file that tells it.
+
+A cell is one reviewer before one creator (or the real clips). An answer in it tells of both: by about
+w (v_r + v_c), where w = p (1 - p) is how open the answer is, v_r and v_c how unsure the reviewer's ability and the
+creator's realism still are. The cell that tells most is asked next. Within it the clip of the scene that was asked
+about least comes first, so that no scene carries the season.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.cells import Question
+from unreel.arena.play import SILENT, Play
+from unreel.arena.working_folder import PLAN, SeasonFolder
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+
+ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
+_PRIOR: Final = 4.0
+"""The variance of an ability or a realism of which nothing is known, on the logit scale."""
+_PSEUDO: Final = 1.0
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which questions are put, and which are left for another day."""
+
+    seed: int
+    basis: str
+    """A hash of what it was made from: the same season and budget, the same plan."""
+    n_due: int
+    """Questions without an answer when it was made."""
+    chosen: tuple[tuple[str, str, str], ...]
+    """Reviewer, condition and clip, in the order of what they tell."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Questions that are not put, by reviewer."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the budget ends before the questions do."""
+        return len(self.chosen) < self.n_due
+
+    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
+        """Condition and clip of the questions that are put to a reviewer."""
+        return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was answered so far, by reviewer and creator: who said generated, and how often anything."""
+
+    caught: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def known_from(plays: Iterable[Play], shown: Mapping[str, str]) -> Known:
+    """What plays tell; `shown` is what each reviewer is called there, by its name."""
+    named = {title: name for name, title in shown.items()}
+    caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for play in plays:
+        makers = (*play.lineup.creators, *play.lineup.controls, "")
+        of_control = np.where(
+            play.lineup.control >= 0, play.lineup.control + len(play.lineup.creators), -1
+        )
+        whose = np.where(play.lineup.control >= 0, of_control, play.lineup.creator)
+        for who, clip, said in zip(play.reviewer, play.clip, play.said, strict=True):
+            if said != SILENT:
+                cell = named[play.reviewers[who]], makers[whose[clip]]
+                answered[cell] += 1
+                caught[cell] += int(said)
+    return Known(caught=caught, answered=answered)
+
+
+def choose(
+    questions: Sequence[Question],
+    most: int,
+    *,
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    known: Known,
+    seed: int,
+) -> list[tuple[str, str, str]]:
+    """At most `most` of the questions that have no answer, those that tell most first."""
+    due = [each for each in questions if not each.answered]
+    if len(due) <= most:
+        return [(each.reviewer, each.condition, each.clip) for each in due]
+    board = _Board(due, makers, known)
+    asked = Counter(scenes[each.clip] for each in questions if each.answered)
+    waiting = _waiting(due, makers)
+    chosen = []
+    for _ in range(most):
+        cell = board.next_cell()
+        place = min(
+            range(len(waiting[cell])),
+            key=lambda at: _turn(waiting[cell][at], asked, scenes, seed=seed),
+        )
+        taken = waiting[cell].pop(place)
+        asked[scenes[taken.clip]] += 1
+        chosen.append((taken.reviewer, taken.condition, taken.clip))
+        board.ask(cell, is_last=not waiting[cell])
+    return chosen
+
+
+def _waiting(
+    due: Iterable[Question], makers: Mapping[str, str]
+) -> dict[tuple[str, str], list[Question]]:
+    waiting: defaultdict[tuple[str, str], list[Question]] = defaultdict(list)
+    for each in due:
+        waiting[each.reviewer, makers[each.clip]].append(each)
+    return waiting
+
+
+def _turn(
+    question: Question, asked: Counter[str], scenes: Mapping[str, str], *, seed: int
+) -> tuple[int, str]:
+    scene = scenes[question.clip]
+    return asked[scene], digest("turn", str(seed), scene, question.clip, question.condition)
+
+
+class _Board:
+    """How much an answer in each cell would tell, kept up to date as questions are given out."""
+
+    def __init__(self, due: Sequence[Question], makers: Mapping[str, str], known: Known) -> None:
+        self._rows = sorted({each.reviewer for each in due})
+        self._columns = sorted({makers[each.clip] for each in due})
+        shape = len(self._rows), len(self._columns)
+        caught, answered = np.zeros(shape), np.zeros(shape)
+        for i, who in enumerate(self._rows):
+            for j, whom in enumerate(self._columns):
+                caught[i, j] = known.caught.get((who, whom), 0)
+                answered[i, j] = known.answered.get((who, whom), 0)
+        self._open = _openness(caught, answered)
+        self._rows_know = (self._open * answered).sum(axis=1)
+        self._columns_know = (self._open * answered).sum(axis=0)
+        self._ended = np.ones(shape, dtype=bool)
+        for each in due:
+            self._ended[self._place((each.reviewer, makers[each.clip]))] = False
+
+    def next_cell(self) -> tuple[str, str]:
+        """The cell in which one more answer tells most; the first by name where several do."""
+        unsure = [1 / (1 / _PRIOR + know) for know in (self._rows_know, self._columns_know)]
+        gain = self._open * (unsure[0][:, None] + unsure[1][None, :])
+        row, column = np.unravel_index(
+            int(np.where(self._ended, -1.0, gain).argmax()), self._open.shape
+        )
+        return self._rows[int(row)], self._columns[int(column)]
+
+    def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
+        """Count with an answer in `cell`; the last one ends it."""
+        row, column = self._place(cell)
+        self._rows_know[row] += self._open[row, column]
+        self._columns_know[column] += self._open[row, column]
+        self._ended[row, column] = is_last
+
+    def _place(self, cell: tuple[str, str]) -> tuple[int, int]:
+        return self._rows.index(cell[0]), self._columns.index(cell[1])
+
+
+def _openness(caught: Floats, answered: Floats) -> Floats:
+    """How open an answer is, p (1 - p), with p drawn to one half where little was answered."""
+    p = (caught + _PSEUDO) / (answered + 2 * _PSEUDO)
+    return np.asarray(p * (1 - p))
+
+
+def keep_plan(folder: SeasonFolder, plan: Plan) -> None:
+    """Write the plan into the season's folder, where everybody can read it."""
+    document: dict[str, Any] = {
+        "order": ORDER,
+        "seed": plan.seed,
+        "basis": plan.basis,
+        "n_due": plan.n_due,
+        "n_chosen": len(plan.chosen),
+        "left": dict(sorted(plan.left.items())),
+        "chosen": [
+            {"reviewer": who, "condition": how, "clip": clip} for who, how, clip in plan.chosen
+        ],
+    }
+    folder.write_json(PLAN, document)
+
+
+def read_plan(folder: SeasonFolder) -> Plan | None:
+    """The plan that lies in the season's folder; `None` where there is none that can be read."""
+    try:
+        found = parse_object(folder.place.read(PLAN))
+        return Plan(
+            seed=int(found["seed"]),
+            basis=str(found["basis"]),
+            n_due=int(found["n_due"]),
+            chosen=tuple(
+                (str(each["reviewer"]), str(each["condition"]), str(each["clip"]))
+                for each in found["chosen"]
+            ),
+            left={str(who): int(n) for who, n in found["left"].items()},
+        )
+    except (
+        FileNotFoundError,
+        InvalidValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ):
+        return None
+
+
+def basis_of(*parts: object) -> str:
+    """The hash of what a plan is made from."""
+    return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

@@ -1,0 +1,121 @@
+"""From the runs of a season to who said what: nobody is asked."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from unreel.arena.lineup import read_lineup
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
+from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
+from unreel.benchmarks.planning import Planned
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Label
+from unreel.core.settings import Settings, read_settings
+from unreel.core.verdict import RealityVerdict, TraceVerdict, Verdict
+from unreel.engine.place import Place
+from unreel.engine.whereabouts import open_access
+from unreel.evaluate.job import Run, open_run
+from unreel.evaluate.stored_answers import planned_with_answers, read_answer
+from unreel.evaluate.stored_recipe import find_recipe
+
+_SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
+_NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """One stored answer about one clip."""
+
+    clip: str
+    """Its name in the set."""
+    said: int
+    row: dict[str, object]
+    """As the table of answers holds it."""
+
+
+def season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
+    """The working folder of a season, by its path."""
+    return path if isinstance(path, SeasonFolder) else SeasonFolder(Place(str(path)))
+
+
+def conditions_of(path: Path | str | SeasonFolder) -> tuple[str, ...]:
+    """The titles of a season's conditions, in its order."""
+    return season_folder(path).require_played().conditions
+
+
+def read_play(
+    path: Path | str | SeasonFolder, condition: str | None = None, *, lineup: Lineup | None = None
+) -> Play:
+    """All answers of a season under one condition; the first one where none is named.
+
+    Raises:
+        UnreelError: Nothing was played there, the condition is none of the season's, or its answers are about pairs.
+    """
+    folder = season_folder(path)
+    entrants, settings = folder.require_played(), read_settings()
+    condition = entrants.conditions[0] if condition is None else condition
+    if condition not in entrants.conditions:
+        kind = "condition"
+        raise UnknownNameError(kind, condition, list(entrants.conditions))
+    if entrants.protocol == "preference":
+        setting, problem = "protocol", "answers to preference are about pairs, not about one clip"
+        raise InvalidSettingError(setting, problem, "Rank them by who is preferred")
+    lineup = lineup or read_lineup(folder)
+    place = {name: number for number, name in enumerate(lineup.clips)}
+    shown = entrants.shown(entrants.reviewers)
+    heard = [each for each in entrants.reviewers if not each.unfitted]
+    names = tuple(sorted(shown[each.name] for each in heard))
+    columns = array("i"), array("i"), array("b")
+    for each in heard:
+        for answered in read_answers(folder, each, condition, settings):
+            columns[0].append(names.index(shown[each.name]))
+            columns[1].append(place[answered.clip])
+            columns[2].append(answered.said)
+    return Play(
+        lineup=lineup,
+        condition=condition,
+        reviewers=names,
+        floors=frozenset(shown[each.name] for each in heard if each.floor),
+        reviewer=np.array(columns[0], dtype=np.int32),
+        clip=np.array(columns[1], dtype=np.int32),
+        said=np.array(columns[2], dtype=np.int8),
+    )
+
+
+def read_answers(
+    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
+) -> Iterator[Answered]:
+    """What a reviewer said of each clip that it was asked about; a question that was never put is left out."""
+    run = open_entered(folder, reviewer, settings)
+    wanted = reviewer.conditions.get(condition)
+    if run is None or wanted is None:
+        return
+    for planned, row in planned_with_answers(run):
+        if not isinstance(planned, Planned) or row is None:
+            continue
+        if row["condition"] != wanted or row["failure_reason"] in _NEVER_PUT:
+            continue
+        said = said_in(read_answer(planned, row, mode=run.recipe.reviewer.parser))
+        yield Answered(clip=planned.name, said=said, row=dict(row))
+
+
+def open_entered(folder: SeasonFolder, reviewer: EnteredReviewer, settings: Settings) -> Run | None:
+    """The run that holds a reviewer's answers; `None` where it was never asked."""
+    place = folder.run(reviewer.folder)
+    if find_recipe(place) is None:
+        return None
+    return open_run(
+        place, open_access(settings), ledgers=place.path, moved_to=folder.set, accept_changed=True
+    )
+
+
+def said_in(read: Verdict | Failure) -> int:
+    """Whether an answer says real or generated, or neither."""
+    if isinstance(read, RealityVerdict | TraceVerdict) and isinstance(read.label, Label):
+        return _SAID[read.label]
+    return SILENT

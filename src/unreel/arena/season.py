@@ -1,0 +1,244 @@
+"""A season as people write it down: the benchmark by its hash, who makes, who judges, and how they are asked."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field, field_validator, model_validator
+
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError
+from unreel.creators.section import CreatorSection
+from unreel.evaluate.recipe import EvalRecipe
+from unreel.evaluate.recipe import check_recipe as check_eval
+from unreel.protocols.protocol import protocol
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text, Unit
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.section import ReviewerSection
+
+FLOORS: Final = ("coin", "always-real", "metadata", "motion")
+"""Who plays in every season, so that nobody's figure stands without what costs nothing."""
+PROTOCOLS: Final = ("reality", "trace", "preference")
+"""Those whose answers say real or generated."""
+_LOCAL: Final = "local/"
+_FILES: Final = ("recorded", "prices")
+
+
+def _on_a_line(setting: str, title: str | None) -> str | None:
+    if title is not None and (not title.isprintable() or title != title.strip() or not title):
+        problem = f"{title!a} does not fit on a line"
+        raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
+    return title
+
+
+class ReviewerEntry(ReviewerSection):
+    """`[[reviewer]]`: who judges."""
+
+    title: Text | None = None
+    """The name on the board; the model where none is written."""
+
+    @field_validator("title")
+    @classmethod
+    def _title_fits_on_a_line(cls, title: str | None) -> str | None:
+        return _on_a_line("title", title)
+
+    @property
+    def shown(self) -> str:
+        """What it is called on the board, if nobody else is."""
+        return self.title or self.model
+
+    def values(self, base: Path) -> dict[str, Any]:
+        """Its keys as an eval takes them, with paths from the recipe in the folder `base`."""
+        given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
+        for key in _FILES:
+            if given.get(key):
+                given[key] = str(base / Path(given[key]).expanduser())
+        if self.model.startswith(_LOCAL):
+            beside = base / Path(self.model.removeprefix(_LOCAL)).expanduser()
+            given["model"] = f"{_LOCAL}{beside}" if beside.exists() else self.model
+        return given
+
+
+class ConditionEntry(ConditionSection):
+    """`[[condition]]`: how questions are put."""
+
+    title: Text | None = None
+    """What it is called on the board; what is asked otherwise than elsewhere, where none is written."""
+
+    @field_validator("title")
+    @classmethod
+    def _title_fits_on_a_line(cls, title: str | None) -> str | None:
+        return _on_a_line("title", title)
+
+    def values(self) -> dict[str, Any]:
+        """The keys that were written, as an eval takes them."""
+        written = self.model_fields_set - {"title"}
+        return {name: getattr(self, name) for name in sorted(written)}
+
+
+class BudgetSection(Section):
+    """`[budget]`: where it ends. What was answered or made before counts."""
+
+    max_questions: Count | None = None
+    """Questions that are put to reviewers in all, floors left out."""
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
+    """For clips and answers, as far as creators and servers tell what they cost."""
+    max_clips: Count | None = None
+    """Clips that creators are asked for, in all."""
+
+
+class HoldoutSection(Section):
+    """`[holdout]`: what entrants do not see before the season is over."""
+
+    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    """Of the scenes."""
+    canaries: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Clips whose right answer cannot be seen."""
+
+
+class SeasonRecipe(Section):
+    """Everything that decides a season. It is public: whoever has the benchmark can play it again."""
+
+    name: Annotated[Text, Field(min_length=1)]
+    benchmark: Text
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    digest: Text = ""
+    """Of the benchmark, as `unreel arena plan` prints it."""
+    protocol: Text = "reality"
+    seed: Seed = 0
+    split: Text | None = None
+    limit: Count | None = None
+    """Play so many scenes only; which ones follows from `seed`."""
+    floors: bool = True
+    """Whether coin, always-real, metadata and motion play too."""
+    creator: Annotated[tuple[CreatorSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
+    reviewer: Annotated[tuple[ReviewerEntry, ...], Field(max_length=MOST_PARTS)] = ()
+    condition: Annotated[tuple[ConditionEntry, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        ConditionEntry(),
+    )
+    budget: BudgetSection = BudgetSection()
+    holdout: HoldoutSection = HoldoutSection()
+
+    @field_validator("name")
+    @classmethod
+    def _name_fits_on_a_line(cls, name: str) -> str:
+        _on_a_line("name", name)
+        return name
+
+    @field_validator("split")
+    @classmethod
+    def _no_split_is_all(cls, split: str | None) -> str | None:
+        return split or None
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_tells_sides(cls, name: str) -> str:
+        known = protocol(name).instrument.protocol
+        if known not in PROTOCOLS:
+            setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
+            raise InvalidSettingError(setting, problem, f"Name one of {', '.join(PROTOCOLS)}")
+        return known
+
+    @model_validator(mode="after")
+    def _entrants_are_told_apart(self) -> "SeasonRecipe":
+        _require_distinct("creator", [each.stable_name for each in self.creator])
+        _require_distinct("condition", list(self.titles))
+        keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
+        _require_distinct("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        if not self.reviewer and not self.floors:
+            setting, problem = "reviewer", "nobody judges: there is no reviewer and no floor"
+            raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
+        return self
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What each condition is called."""
+        sections = [each.values() for each in self.condition]
+        named = [_spell(values, sections) for values in sections]
+        return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
+
+    @property
+    def judges(self) -> tuple[ReviewerEntry, ...]:
+        """All that are asked: those that are named, then the floors that are not."""
+        named = {each.model for each in self.reviewer}
+        floors = FLOORS if self.floors else ()
+        added = [ReviewerEntry(model=name) for name in floors if name not in named]
+        return (*self.reviewer, *added)
+
+    @property
+    def floor_models(self) -> frozenset[str]:
+        """Models that take no rank."""
+        return frozenset({*FLOORS, "always-generated"})
+
+    def asks(self, judge: ReviewerEntry, *, benchmark: Path, base: Path) -> EvalRecipe:
+        """What `judge` is asked about the clips that lie at `benchmark`."""
+        return check_eval(
+            {
+                "benchmark": str(benchmark),
+                "protocol": self.protocol,
+                "seed": self.seed,
+                "reviewer": judge.values(base),
+                "condition": [each.values() for each in self.condition],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Season:
+    """A season with the folder that its paths start from."""
+
+    recipe: SeasonRecipe
+    base: Path
+    text: bytes
+    """As it is written."""
+
+    @property
+    def benchmark(self) -> Path:
+        """Where its benchmark lies."""
+        return self.base / Path(self.recipe.benchmark).expanduser()
+
+    @property
+    def creators(self) -> Iterator[CreatorSection]:
+        """Its creators, with paths from the recipe."""
+        return (each.beside(self.base) for each in self.recipe.creator)
+
+    def asks(self, judge: ReviewerEntry, benchmark: Path) -> EvalRecipe:
+        """What `judge` is asked about the clips that lie at `benchmark`."""
+        return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
+
+
+def read_season(file: Path) -> Season:
+    """The season that the TOML file describes.
+
+    Raises:
+        UnreelError: It cannot be read, or the first thing that is wrong with it.
+    """
+    recipe = check_season(read_toml(file, "season"))
+    return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
+
+
+def check_season(values: object) -> SeasonRecipe:
+    """The season that `values` make, or the first thing that is wrong with them."""
+    return check_sections(SeasonRecipe, values)
+
+
+def _spell(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """What is written of a condition, its sampling first; `as printed` where nothing is."""
+    told = [str(values["sampling"])] if "sampling" in values else []
+    told += [
+        f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"
+    ]
+    return ", ".join(told) or ("as printed" if len(others) > 1 else "main")
+
+
+def _require_distinct(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
+    twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
+    if twice:
+        name = (shown or keys)[twice[0]]
+        setting, problem = what, f"{name!r} stands there twice"
+        raise InvalidSettingError(setting, problem, "Keep one of them, or change what differs")

@@ -1,0 +1,212 @@
+"""Where a season lives: its clips, its answers, who entered, and what was planned."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import Field, ValidationError
+
+from unreel.arena.season import Season
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.names import plain_name
+from unreel.core.settings import Settings
+from unreel.core.writing import Folder
+from unreel.creators.contract import Side
+from unreel.engine.place import Place
+from unreel.engine.survey import CLIPS
+from unreel.engine.whereabouts import find_place
+from unreel.recipes.section import Section, Text
+
+if TYPE_CHECKING:
+    from unreel.engine.table import Table
+
+SEASONS: Final = "seasons"
+RECIPE: Final = "season.toml"
+ENTRANTS: Final = "entrants.json"
+PLAN: Final = "plan.json"
+SET: Final = "set"
+RUNS: Final = "runs"
+MADE_FOLDER: Final = "made"
+NOTES: Final = "notes"
+BENCH: Final = "bench"
+_MOST_BYTES: Final = 16 << 20
+_DIGITS: Final = 8
+
+
+class EnteredReviewer(Section):
+    """Somebody who judged in the season."""
+
+    title: Text
+    name: Text
+    """What it is by all that decides its answers."""
+    folder: Text
+    """Of its run, below `runs/`."""
+    floor: bool = False
+    retired: bool = False
+    """The recipe names it no longer; its answers stay."""
+    conditions: dict[str, Text] = Field(default={})
+    """What each condition of the season is to it, by title."""
+    unfitted: Text = ""
+    """Why a floor that learns could not; "" where it could."""
+
+
+class EnteredCreator(Section):
+    """Somebody who made clips for the season, or whose clips the benchmark holds."""
+
+    title: Text
+    name: Text
+    kind: Text
+    side: Side
+    settings: tuple[Text, ...] = ()
+    held: Text = ""
+    """What the benchmark calls it, where that holds its clips."""
+    retired: bool = False
+
+
+class Entrants(Section):
+    """Who entered a season, those that were taken out among them."""
+
+    season: Text = ""
+    protocol: Text = "reality"
+    digest: Text = ""
+    """Of the benchmark."""
+    seed: int = 0
+    conditions: tuple[Text, ...] = ()
+    creators: tuple[EnteredCreator, ...] = Field(default=())
+    reviewers: tuple[EnteredReviewer, ...] = Field(default=())
+
+    def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
+        """What each is called on its board, by stable name: its title, with its name where several share one."""
+        return tell_apart((each.title, each.name) for each in entrants)
+
+
+def tell_apart(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """What to call each `(title, name)`, by name: the title alone where nobody shares it."""
+    named = {name: title for title, name in pairs}
+    tally = Counter(named.values())
+    return {
+        name: title if tally[title] == 1 else f"{title} ({name})" for name, title in named.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonFolder:
+    """The working folder of a season."""
+
+    place: Place
+
+    @property
+    def path(self) -> Path:
+        """On this machine."""
+        return self.place.path
+
+    @property
+    def files(self) -> Folder:
+        """The door through which it is written to."""
+        return Folder(self.path)
+
+    @property
+    def made(self) -> "Table":
+        """The table of clips that creators were asked for."""
+        from unreel.arena.tables import MADE
+        from unreel.engine.table import Table
+
+        return Table(self.place / "made.lance", MADE)
+
+    @property
+    def benchmark_clips(self) -> "Table":
+        """What was found at the files of the benchmark."""
+        from unreel.engine.table import Table
+
+        return Table(self.place / "benchmark.lance", CLIPS)
+
+    @property
+    def set(self) -> Path:
+        """All clips that are played, in our own layout."""
+        return self.path / SET
+
+    def run(self, folder: str) -> Place:
+        """Where a reviewer's answers are."""
+        return self.place / RUNS / folder
+
+    def entrants(self) -> Entrants:
+        """Who entered so far; nobody where nothing was played.
+
+        Raises:
+            UnreadableSourceError: The list is damaged.
+        """
+        try:
+            data = self.place.read(ENTRANTS, most=_MOST_BYTES)
+        except FileNotFoundError:
+            return Entrants()
+        try:
+            return Entrants.model_validate_json(data)
+        except ValidationError as error:
+            source, remedy = str(self.path / ENTRANTS), "Run the season again: it is written anew"
+            raise UnreadableSourceError(source, "no list of entrants", remedy) from error
+
+    def keep_entrants(self, entrants: Entrants) -> None:
+        """Write down who entered."""
+        self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
+
+    def write_json(self, name: str, document: Any) -> None:
+        """Keep `document` under `name`; it appears whole."""
+        text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
+        self.place.put(name, text.encode())
+
+    def require_played(self) -> Entrants:
+        """Who entered, of a season that was played.
+
+        Raises:
+            UnreadableSourceError: Nothing was played here.
+        """
+        entrants = self.entrants()
+        if not entrants.season:
+            problem = "no season was played here"
+            remedy = "Play it with `unreel arena run SEASON.toml`, or name its folder with --out"
+            raise UnreadableSourceError(str(self.path), problem, remedy)
+        return entrants
+
+
+def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
+    """The working folder of `season`: `out`, or `seasons/NAME`."""
+    folder = str(out or Path(SEASONS) / plain_name(season.recipe.name))
+    return _local(folder)
+
+
+def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
+    """The working folder that a person means: by itself, or by the TOML file of its season."""
+    from unreel.arena.season import read_season
+
+    named = Path(text)
+    if out is None and (named / ENTRANTS).is_file():
+        return _local(str(named))
+    return open_folder(read_season(named), out)
+
+
+def _local(folder: str) -> SeasonFolder:
+    if "://" in folder:
+        setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
+        raise InvalidSettingError(setting, problem, "Name a folder")
+    return SeasonFolder(find_place(str(Path(folder).absolute()), {}))
+
+
+def run_name(title: str, identity: str) -> str:
+    """The folder of a reviewer's answers: its title for people, and what tells it from a changed one."""
+    return f"{plain_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
+
+
+def creator_folder(title: str, name: str) -> str:
+    """The folder of a creator's clips below `made/`."""
+    return f"{plain_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
+
+
+def ledgers(folder: SeasonFolder, settings: Settings) -> Path:
+    """Where starts are written down, so that the next try knows what ended a worker."""
+    from unreel.engine.whereabouts import local_folder
+
+    return local_folder(folder.place, settings) / "ledgers"

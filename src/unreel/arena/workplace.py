@@ -1,0 +1,68 @@
+"""Where one clip is made: a folder of its own, and notes that outlive kill -9."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.arena.working_folder import BENCH, NOTES
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.writing import Folder
+from unreel.engine.access import Access
+from unreel.engine.fetching import fetch
+
+_NOTES: Final = "notes.json"
+_MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskWorkplace:
+    """The workplace of one clip below a season's folder."""
+
+    root: Path
+    key: str
+    """Of the clip's row."""
+    access: Access
+
+    @property
+    def folder(self) -> Path:
+        """For this brief alone."""
+        return Folder(self.root).make(f"{BENCH}/{self.key}")
+
+    def recall(self, what: str) -> str | None:
+        """What was noted under that word, in this or an earlier life."""
+        return self._noted().get(what)
+
+    def note(self, what: str, told: str) -> None:
+        """Keep it, on disk before this returns."""
+        folder = f"{NOTES}/{self.key}"
+        data = json.dumps(self._noted() | {what: told}, ensure_ascii=True)
+        files = Folder(self.root)
+        files.write(f"{folder}/{_NOTES}", data.encode())
+        files.settle(folder)
+
+    async def fetch(self, url: str, into: Path) -> Failure | None:
+        """Copy what a stranger's address holds into a file of the workplace's folder."""
+        return await asyncio.to_thread(self._fetch, url, into)
+
+    def _fetch(self, url: str, into: Path) -> Failure | None:
+        try:
+            name = into.relative_to(self.folder).as_posix()
+            with Folder(self.folder).create(name) as file:
+                fetch(url, file, reach=self.access.reach, storage=self.access.storage)
+        except MediaError as error:
+            return error.failure
+        except ValueError:
+            return Failure(FailureReason.NOT_A_FILE, "its target lies outside the workplace")
+        return None
+
+    def _noted(self) -> dict[str, str]:
+        try:
+            with Folder(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
+                found = parse_object(file.read(_MOST_BYTES))
+        except (FileNotFoundError, InvalidValueError):
+            return {}
+        return {word: told for word, told in found.items() if isinstance(told, str)}
