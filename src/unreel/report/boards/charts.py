@@ -14,8 +14,20 @@ SHOWN: Final = 6
 SERIES: Final = tuple(f"$--series-{number}" for number in range(SHOWN))
 FLOORS: Final = tuple(f"$--floor-{number}" for number in range(3))
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-_KINDS: Final = {"reviewer": "$--accent", "floor": "$--muted", "people": "$--series-1"}
-_SHAPES: Final = {"reviewer": "circle", "floor": "square", "people": "diamond"}
+_KINDS: Final = {
+    "reviewer": "$--accent",
+    "creator": "$--accent",
+    "floor": "$--muted",
+    "control": "$--muted",
+    "people": "$--series-1",
+}
+_SHAPES: Final = {
+    "reviewer": "circle",
+    "creator": "circle",
+    "floor": "square",
+    "control": "square",
+    "people": "diamond",
+}
 _TIGHT: Final = 5
 """Letters of a step's name where the screen is narrow."""
 _TIP: Final = [{"field": "tip", "type": "nominal"}]

@@ -9,7 +9,8 @@
   function lay(printing) {
     for (const table of document.querySelectorAll("table")) {
       const isWide = table.tHead.rows[0].cells.length > MOST_COLUMNS;
-      table.classList.toggle("cards", printing ? isWide : narrow.matches);
+      const asCards = printing ? isWide : narrow.matches && !table.classList.contains("heat");
+      table.classList.toggle("cards", asCards);
     }
   }
 

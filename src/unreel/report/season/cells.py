@@ -1,0 +1,93 @@
+"""The clips of one cell: what one reviewer said of each clip by one maker."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.play import SILENT
+from unreel.report.season.heard import Heard
+from unreel.report.season.matrix import cell_id
+from unreel.report.season.view import Season
+
+MOST: Final = 100
+"""Clips of a cell that a page shows; the file beside it has all."""
+LONGEST: Final = 300
+"""Letters of a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer of a cell."""
+
+    clip: str
+    place: int
+    """Of the clip in the lineup."""
+    said: str
+    sign: str
+    """`right`, `wrong` or `unreadable`: a class of the style sheet."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One reviewer under one condition."""
+
+    id: str
+    reviewer: str
+    condition: str
+    n_asked: int
+    n_right: int
+    n_silent: int
+    answers: tuple[Answer, ...]
+    """Those that are not right first, as many as a page shows."""
+
+
+def sections(season: Season, heard: Mapping[str, Heard], maker: str) -> Iterator[Section]:
+    """Every reviewer that was asked about clips of `maker`, under each condition; `heard` is by sheet."""
+    for sheet, table in heard.items():
+        clips = table.makers().get(maker, np.array([], dtype=np.intp))
+        for reviewer in range(len(table.play.reviewers)):
+            asked = clips[table.asked(reviewer)[clips]]
+            if len(asked):
+                yield _section(season, table, sheet, reviewer, asked)
+
+
+def short(text: str) -> str:
+    """A reason on one line, cut where it is long."""
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+
+
+def _section(
+    season: Season, table: Heard, sheet: str, reviewer: int, asked: npt.NDArray[np.intp]
+) -> Section:
+    play = table.play
+    right = table.right[reviewer, asked]
+    name = play.reviewers[reviewer]
+    shown = asked[np.argsort(right, kind="stable")][:MOST]
+    return Section(
+        id=cell_id(sheet, name),
+        reviewer=name,
+        condition=play.condition,
+        n_asked=len(asked),
+        n_right=int(right.sum()),
+        n_silent=int((table.said[reviewer, asked] == SILENT).sum()),
+        answers=tuple(_answer(season, table, reviewer, int(clip)) for clip in shown),
+    )
+
+
+def _answer(season: Season, table: Heard, reviewer: int, clip: int) -> Answer:
+    play = table.play
+    said = table.said[reviewer, clip]
+    sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"
+    name = play.lineup.clips[clip]
+    return Answer(
+        clip=name,
+        place=clip,
+        said=table.answer(reviewer, clip),
+        sign=sign,
+        words=short(season.words.get((play.condition, play.reviewers[reviewer], name), "")),
+    )

@@ -1,0 +1,102 @@
+"""What the pages of reviewers and creators share: figures under each condition, and the frame of the page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from unreel.arena.standings import Standing
+from unreel.pages import player
+from unreel.pages.page import render, whole_page
+from unreel.report.boards.downloads import latex_block, table_csv, table_files
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.season.cells import Section
+from unreel.report.season.view import PAGES, Season, address
+from unreel.report.season.words import Side, figure_of
+
+HOME: Final = "../index.html"
+MOST: Final = 200
+"""Lines of a table that a page shows; its CSV has all."""
+STYLES: Final = (player.STYLE, "unreel.report:report.css", "unreel.report.season:season.css")
+_LAYOUT: Final = ("unreel.report:layout.js", "unreel.report.season:season.js")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One heading of a page, its sentence and its table."""
+
+    id: str
+    heading: str
+    lead: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrantPage:
+    """All that one page shows."""
+
+    side: Side
+    name: str
+    badge: str
+    told: str
+    tiles: tuple[tuple[str, str], ...]
+    parts: tuple[Part, ...]
+    sections: tuple[Section, ...] = ()
+    clips: Mapping[str, Any] = field(default_factory=dict)
+    """What the player is told of each clip that may be shown, by its place."""
+    has_badge: bool = True
+
+    @property
+    def address(self) -> str:
+        """Its name among the pages of entrants."""
+        return address(self.side, self.name)
+
+
+def entrant_files(season: Season, page: EntrantPage) -> dict[str, str]:
+    """The page and its tables, whose CSV have every line."""
+    tables: dict[str, str] = {}
+    shown = []
+    for part in page.parts:
+        first = cut(part.table)
+        tables |= table_files(first) | {f"{part.table.file}.csv": table_csv(part.table)}
+        shown.append((part, first, len(part.table.lines)))
+    body = render(
+        "unreel.report.season:entrant.html", season=season, page=page, home=HOME, parts=shown
+    )
+    scripts = (player.SCRIPT, *_LAYOUT) if page.clips else _LAYOUT
+    document = whole_page(
+        title=f"{page.name}, season {season.name}, unreel arena",
+        body=body,
+        styles=STYLES,
+        scripts=scripts,
+        data={**latex_block(tables), "season-clips": page.clips},
+    )
+    return {f"{PAGES}/{page.address}.html": document, **tables}
+
+
+def cut(table: Table) -> Table:
+    """The first lines of it."""
+    return replace(table, lines=table.lines[:MOST])
+
+
+def figures_table(season: Season, standings: Sequence[Standing | None], *, file: str) -> Table:
+    """Every figure of an entrant, with a column for each condition."""
+    names = dict.fromkeys(name for standing in standings if standing for name in standing.figures)
+    notes = Notes()
+    lines = []
+    for name in names:
+        figure = figure_of(name)
+        cells = [Cell(text=figure.title, link=f"{HOME}#season-figure-{name}")]
+        cells.append(Cell(text=figure.meaning))
+        for standing in standings:
+            known = standing.figures.get(name) if standing else None
+            cells.append(measured_cell(known, notes, places=figure.places))
+        lines.append(Line(cells=tuple(cells)))
+    columns = [Column(title=title, numbers=False) for title in ("Figure", "Meaning")]
+    columns += [Column(title=board.condition) for board in season.standings]
+    return Table(
+        caption="What was measured, with 95 % intervals",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+        file=file,
+    )

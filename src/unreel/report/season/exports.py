@@ -1,0 +1,119 @@
+"""A season as JSON for programs: what its pages show, each number with its interval, count and reason."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unreel.arena.standings import Cell, Standing, Standings
+from unreel.core.estimate import Estimate, Measured
+from unreel.report.season.history import track
+from unreel.report.season.view import Season, address
+from unreel.report.season.words import figure_of, ranks_by
+
+
+def standings_json(season: Season) -> dict[str, Any]:
+    """Both boards of every condition."""
+    return _season(season) | {"conditions": [_board(board) for board in season.standings]}
+
+
+def matrix_json(season: Season) -> dict[str, Any]:
+    """Every cell of every condition."""
+    conditions = [
+        {"condition": board.condition, "cells": [_cell(cell) for cell in board.cells]}
+        for board in season.standings
+    ]
+    return _season(season) | {"conditions": conditions}
+
+
+def history_json(seasons: Sequence[Season]) -> dict[str, Any]:
+    """The figure that ranks of every entrant in every season; `null` where it did not play."""
+    told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
+    for side in ("reviewer", "creator"):
+        rows = track(seasons, side)
+        told[f"{side}s"] = {
+            name: [_placed(standing, ranks_by(side)) for standing in row]
+            for name, row in rows.items()
+        }
+    return told
+
+
+def entrant_json(season: Season, side: str, name: str) -> dict[str, Any]:
+    """One entrant under each condition, with all the cells that it is in."""
+    found = []
+    for board in season.standings:
+        for standing in board.reviewers if side == "reviewer" else board.creators:
+            if standing.name == name:
+                cells = [cell for cell in board.cells if getattr(cell, side) == name]
+                told = {"condition": board.condition, **_standing(standing)}
+                found.append(told | {"cells": [_cell(cell) for cell in cells]})
+    return _season(season) | {"side": side, "name": name, "conditions": found}
+
+
+def to_text(value: Mapping[str, Any]) -> str:
+    """`value` as JSON that any parser reads."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def measured_json(measured: Measured) -> dict[str, Any]:
+    """A number with its doubt, or why there is none."""
+    if isinstance(measured, Estimate):
+        return {
+            "value": measured.value,
+            "low": measured.low,
+            "high": measured.high,
+            "n": measured.n,
+            "level": measured.level,
+        }
+    return {"value": None, "why": measured.why}
+
+
+def _season(season: Season) -> dict[str, Any]:
+    return {"season": season.name, "facts": dict(season.facts)}
+
+
+def _board(board: Standings) -> dict[str, Any]:
+    names = dict.fromkeys(
+        name for standing in (*board.reviewers, *board.creators) for name in standing.figures
+    )
+    return {
+        "condition": board.condition,
+        "n_scenes": board.n_scenes,
+        "n_resamples": board.n_resamples,
+        "figures": {name: figure_of(name).meaning for name in names},
+        "reviewers": [_standing(standing) for standing in board.reviewers],
+        "creators": [_standing(standing) for standing in board.creators],
+    }
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    side = "reviewer" if standing.kind in {"reviewer", "floor"} else "creator"
+    return {
+        "name": standing.name,
+        "kind": standing.kind,
+        "page": f"entrants/{address(side, standing.name)}.html",
+        "rank": standing.rank,
+        "leading": standing.first_class,
+        "lacks": list(standing.lacks),
+        "figures": {name: measured_json(value) for name, value in standing.figures.items()},
+        "above": {name: round(share, 6) for name, share in standing.above.items()},
+    }
+
+
+def _placed(standing: Standing | None, metric: str) -> dict[str, Any] | None:
+    if standing is None:
+        return None
+    known = standing.figures.get(metric)
+    figure = (
+        {"value": None, "why": "it has no such figure"} if known is None else measured_json(known)
+    )
+    return {"rank": standing.rank, "leading": standing.first_class, metric: figure}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "reviewer": cell.reviewer,
+        "creator": cell.creator,
+        "caught": measured_json(cell.caught),
+        "n_asked": cell.n_asked,
+        "n_silent": cell.n_silent,
+    }

@@ -1,0 +1,112 @@
+"""How entrants fared from season to season, in the order in which seasons are given."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from unreel.arena.standings import Standing
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.report.boards.board import Panel
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Point, stepped
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.season.boards import name_cell
+from unreel.report.season.view import Season
+from unreel.report.season.words import Side, figure_of, ranks_by
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
+"""Names that may stand in a chart's own language; the others are numbered."""
+_LEAST: Final = 2
+
+
+def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
+    """A line for each entrant over the seasons; `None` for one season."""
+    if len(seasons) < _LEAST:
+        return None
+    figure = figure_of(ranks_by(side))
+    steps = _steps(seasons)
+    told = track(seasons, side)
+    shown = list(told)[:SHOWN]
+    points = [
+        Point(who=name, group=step, measured=_figure(standing, figure.metric))
+        for name in shown
+        for step, standing in zip(steps, told[name], strict=True)
+    ]
+    chart = Chart(
+        id=f"history-{side}s",
+        title=f"{figure.title} of {side}s over the seasons",
+        alt=f"Seasons in order: {', '.join(season.name for season in seasons)}.",
+        spec=stepped(
+            points, _palette(told, shown), steps=steps, title=f"{figure.title}, {figure.unit}"
+        ),
+    )
+    return Panel(
+        id=f"history-{side}s",
+        heading=f"{side.capitalize()}s over the seasons",
+        lead=(
+            f"{figure.title} under the first condition of each season. Clips, opponents and hold-outs change "
+            "between seasons, so compare within one; whoever has left keeps its row."
+        ),
+        charts=(chart,),
+        tables=(_table(seasons, side, told),),
+        is_open=True,
+    )
+
+
+def track(seasons: Sequence[Season], side: Side) -> dict[str, list[Standing | None]]:
+    """Each entrant's standing in every season, those of the last season first and in its order."""
+    boards = [{standing.name: standing for standing in _board(season, side)} for season in seasons]
+    names = dict.fromkeys(itertools.chain.from_iterable(reversed(boards)))
+    return {name: [board.get(name) for board in boards] for name in names}
+
+
+def _board(season: Season, side: Side) -> tuple[Standing, ...]:
+    first = season.standings[0]
+    return first.reviewers if side == "reviewer" else first.creators
+
+
+def _steps(seasons: Sequence[Season]) -> list[str]:
+    """What each season is called on the axis; no two alike."""
+    names = [season.name for season in seasons]
+    plain = all(map(_PLAIN.fullmatch, names)) and len(set(names)) == len(names)
+    return names if plain else [f"season {number}" for number, _ in enumerate(names, start=1)]
+
+
+def _figure(standing: Standing | None, metric: str) -> Measured:
+    unknown = Unmeasured("it has no such figure")
+    return (
+        Unmeasured("it did not play") if standing is None else standing.figures.get(metric, unknown)
+    )
+
+
+def _palette(told: dict[str, list[Standing | None]], shown: Sequence[str]) -> dict[str, str]:
+    colours = {True: itertools.cycle(SERIES), False: itertools.cycle(FLOORS)}
+    return {name: next(colours[_competes(told[name])]) for name in shown}
+
+
+def _competes(standings: Sequence[Standing | None]) -> bool:
+    return any(s is not None and s.kind in {"reviewer", "creator"} for s in standings)
+
+
+def _table(seasons: Sequence[Season], side: Side, told: dict[str, list[Standing | None]]) -> Table:
+    figure = figure_of(ranks_by(side))
+    notes = Notes()
+    lines = []
+    for name, standings in told.items():
+        latest = standings[-1]
+        last = next(standing for standing in reversed(standings) if standing is not None)
+        head = name_cell(last, side) if latest else Cell(text=name, badge="gone")
+        cells = (
+            measured_cell(_figure(standing, figure.metric), notes, places=figure.places)
+            for standing in standings
+        )
+        lines.append(Line(cells=(head, *cells), kind=last.kind))
+    columns = [Column(title=side.capitalize(), numbers=False)]
+    columns += [Column(title=season.name) for season in seasons]
+    return Table(
+        caption=f"{figure.title} of each {side} in each season",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+        figure=figure,
+    )

@@ -1,0 +1,122 @@
+"""The files by which Hugging Face lists results, in the form that its documentation calls "Evaluation Results".
+
+`eval.yaml` belongs to the benchmark's data set, `.eval_results/*.yaml` to the repository of each entrant's model.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.arena.standings import Standing, Standings
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Estimate
+from unreel.core.plain import plain
+from unreel.report.season.view import Season, address
+from unreel.report.season.words import Side, figure_of, ranks_by
+
+FOLDER: Final = "hub"
+DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"
+FRAMEWORK: Final = "unreel"
+_REPOSITORY: Final = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
+_SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Where the results are listed."""
+
+    dataset: str
+    """`OWNER/NAME` of the benchmark on the hub."""
+    url: str = ""
+    """Where these pages lie, as the source of every result; "" where that is not known."""
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        setting, remedy = "hub", "Write it as OWNER/NAME, as its page on the hub is called"
+        if not _REPOSITORY.fullmatch(self.dataset):
+            raise InvalidSettingError(setting, f"{self.dataset!a} names no data set", remedy)
+        if self.url and not _ADDRESS.fullmatch(self.url):
+            problem = f"{self.url!a} is no address of a page"
+            setting, remedy = "url", "Write it with https://, without spaces"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+def hub_files(season: Season, listing: Listing) -> dict[str, str]:
+    """The files by name: one for the data set, one for each entrant with a rank."""
+    files = {DATASET_FILE: _registration(season, listing)}
+    for side in _SIDES:
+        for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
+            entries = list(_results(season, listing, side, name))
+            if entries:
+                where = f"{FOLDER}/models/{address(side, name)}/.eval_results"
+                files[f"{where}/unreel-{_word(season.name)}.yaml"] = "".join(entries)
+    return files
+
+
+def task_id(side: Side, board: Standings) -> str:
+    """What the hub calls one board."""
+    return f"{side}s_{_word(board.condition)}"
+
+
+def _registration(season: Season, listing: Listing) -> str:
+    described = (
+        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: "
+        f"{figure_of(ranks_by('reviewer')).title.lower()} of telling real from generated clips, percent. "
+        "Tasks creators_*: answers that did not call a creator's clips generated, percent."
+    )
+    lines = [
+        f"name: {_quoted(season.name)}",
+        f"description: {_quoted(described)}",
+        f"evaluation_framework: {_quoted(FRAMEWORK)}",
+        "tasks:",
+    ]
+    for board in season.standings:
+        for side in _SIDES:
+            lines.append(f"  - id: {_quoted(task_id(side, board))}")
+            lines += ["    config: default", f"    split: {_quoted(listing.split)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _results(season: Season, listing: Listing, side: Side, name: str) -> Iterator[str]:
+    for board in season.standings:
+        for standing in board.reviewers if side == "reviewer" else board.creators:
+            known = standing.figures.get(ranks_by(side))
+            if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
+                yield _entry(listing, side, board, standing, _shown(known, side))
+
+
+def _shown(known: Estimate, side: Side) -> Estimate:
+    """More is better on the hub: of a creator's clips the share that was not caught."""
+    if side == "reviewer":
+        return known
+    value, low, high = 100 - known.value, 100 - known.high, 100 - known.low
+    return Estimate(value=value, low=low, high=high, n=known.n, level=known.level)
+
+
+def _entry(
+    listing: Listing, side: Side, board: Standings, standing: Standing, known: Estimate
+) -> str:
+    interval = f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
+    notes = f"{board.condition}; {interval}; {standing.name}"
+    lines = [
+        "- dataset:",
+        f"    id: {_quoted(listing.dataset)}",
+        f"    task_id: {_quoted(task_id(side, board))}",
+        f"  value: {known.value:.4f}",
+    ]
+    if listing.url:
+        lines += ["  source:", f"    url: {_quoted(listing.url)}", "    name: unreel arena"]
+    lines += [f"  evaluation_framework: {_quoted(FRAMEWORK)}", f"  notes: {_quoted(notes)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A string that every YAML reader takes for that string: JSON's spelling is one of YAML's."""
+    return json.dumps(plain(text), ensure_ascii=False)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "main"

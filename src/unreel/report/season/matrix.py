@@ -1,0 +1,107 @@
+"""Creators against reviewers as a heat map: a table with a colour for each share, and a way to the clips."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from unreel.arena.standings import Cell as Met
+from unreel.arena.standings import Standing
+from unreel.core.estimate import Estimate
+from unreel.report.boards.downloads import FOLDER
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, doubt, measured_cell
+from unreel.report.season.boards import Sheet, name_cell
+from unreel.report.season.view import PAGES, address
+
+SHADES: Final = 10
+_ROOMY: Final = 12
+"""Columns up to which intervals stand below the shares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Square:
+    """One reviewer against one creator, as the map shows it."""
+
+    shade: int | None
+    """0 to `SHADES`; `None` where nothing was measured."""
+    text: str
+    doubt: str
+    link: str
+    creator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One reviewer against all."""
+
+    head: Cell
+    squares: tuple[Square, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """The whole map, and the same as a table for files."""
+
+    id: str
+    heads: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+    table: Table
+    is_roomy: bool
+
+
+def heat_map(sheet: Sheet) -> Heat | None:
+    """The share of each creator's clips that each reviewer caught; `None` where nobody met."""
+    standings = sheet.standings
+    met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
+    if not met:
+        return None
+    columns = [c for c in standings.creators if any(creator == c.name for _, creator in met)]
+    rows = []
+    for reviewer in standings.reviewers:
+        found = [_square(sheet, reviewer, c, met.get((reviewer.name, c.name))) for c in columns]
+        head = replace(name_cell(reviewer, "reviewer"), doubt="")
+        rows.append(Row(head=head, squares=tuple(found)))
+    return Heat(
+        id=f"{sheet.id}-matrix",
+        heads=tuple(replace(name_cell(c, "creator"), doubt="") for c in columns),
+        rows=tuple(rows),
+        table=_table(sheet, columns, met),
+        is_roomy=len(columns) <= _ROOMY,
+    )
+
+
+def cell_id(sheet: str, reviewer: str) -> str:
+    """The place on a creator's page that tells of one reviewer under one condition."""
+    return f"{sheet}-{address('reviewer', reviewer)}"
+
+
+def _square(sheet: Sheet, reviewer: Standing, creator: Standing, met: Met | None) -> Square:
+    page = f"{PAGES}/{address('creator', creator.name)}.html"
+    link = f"{page}#{cell_id(sheet.id, reviewer.name)}"
+    caught = met.caught if met else None
+    if not isinstance(caught, Estimate):
+        return Square(shade=None, text="", doubt="", link=link if met else "", creator=creator.name)
+    return Square(
+        shade=round(caught.value / 100 * SHADES),
+        text=f"{caught.value:.0f}",
+        doubt=doubt(caught, places=0),
+        link=link,
+        creator=creator.name,
+    )
+
+
+def _table(sheet: Sheet, columns: list[Standing], met: Mapping[tuple[str, str], Met]) -> Table:
+    notes = Notes()
+    lines = []
+    for reviewer in sheet.standings.reviewers:
+        found = [met.get((reviewer.name, creator.name)) for creator in columns]
+        cells = [measured_cell(cell.caught if cell else None, notes) for cell in found]
+        lines.append(Line(cells=(Cell(text=reviewer.name), *cells), kind=reviewer.kind))
+    heads = [Column(title="Reviewer", numbers=False), *(Column(title=c.name) for c in columns)]
+    caption = f"Percent of each creator's clips that each reviewer called generated, {sheet.standings.condition}"
+    return Table(
+        caption=caption,
+        columns=tuple(heads),
+        lines=tuple(lines),
+        notes=notes.listed(),
+        file=f"{FOLDER}/{sheet.id}-matrix",
+    )

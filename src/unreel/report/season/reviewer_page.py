@@ -1,0 +1,168 @@
+"""The page of one reviewer: what was measured, where it went wrong worst, and how it fared against each creator."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from unreel.arena.play import SAID_REAL, Play
+from unreel.arena.standings import Standing
+from unreel.report.boards.downloads import FOLDER
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, exact_cell, measured_cell
+from unreel.report.season.cells import short
+from unreel.report.season.entrant import EntrantPage, Part, figures_table
+from unreel.report.season.heard import Heard
+from unreel.report.season.matrix import cell_id
+from unreel.report.season.view import REAL, Season, address
+
+
+def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> EntrantPage:
+    """The page of the reviewer of that name; `heard` is by sheet, in the order of the season's conditions."""
+    standings = [_find(board.reviewers, name) for board in season.standings]
+    placed = [standing for standing in standings if standing]
+    file = f"{FOLDER}/{address('reviewer', name)}"
+    parts = [*_mistakes(season, heard, name, file=file)]
+    met = _against(season, name, file=f"{file}-against")
+    parts.append(
+        Part(
+            id="against",
+            heading="Against each creator",
+            lead="Percent of its readable answers that say generated. A share opens the clips behind it.",
+            table=met,
+        )
+    )
+    figures = figures_table(season, standings, file=f"{file}-figures")
+    lead = "Every figure under every condition."
+    parts.append(Part(id="figures", heading="Figures", lead=lead, table=figures))
+    return EntrantPage(
+        side="reviewer",
+        name=name,
+        badge="floor" if placed[0].kind == "floor" else "",
+        told=_told(season, standings),
+        tiles=tuple(_tiles(heard, name)),
+        parts=tuple(parts),
+    )
+
+
+def _find(standings: tuple[Standing, ...], name: str) -> Standing | None:
+    return next((standing for standing in standings if standing.name == name), None)
+
+
+def _told(season: Season, standings: list[Standing | None]) -> str:
+    told = []
+    for board, standing in zip(season.standings, standings, strict=True):
+        if standing is None:
+            place = "not asked"
+        elif standing.rank is not None:
+            place = f"rank {standing.rank}{', leading' if standing.first_class else ''}"
+        elif standing.lacks:
+            place = f"not ranked, it never met {', '.join(standing.lacks[:3])}"
+        else:
+            place = "not ranked"
+        told.append(f"{board.condition}: {place}")
+    return "; ".join(told) + "."
+
+
+def _tiles(heard: Mapping[str, Heard], name: str) -> Iterator[tuple[str, str]]:
+    counts = np.zeros(3, dtype=np.int64)
+    for table in heard.values():
+        if name in table.play.reviewers:
+            own = table.play.reviewers.index(name)
+            asked, read, right = table.asked(own), table.read[own], table.right[own]
+            counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
+    for count, word in zip(counts, ("right", "wrong", "unreadable or failed"), strict=True):
+        yield f"{count:,}", word
+
+
+def _mistakes(
+    season: Season, heard: Mapping[str, Heard], name: str, *, file: str
+) -> Iterator[Part]:
+    for sheet, table in heard.items():
+        if name not in table.play.reviewers:
+            continue
+        lead = (
+            "Wrong answers, those first that most others got right; then what could not be read. A clip's name "
+            "opens it."
+        )
+        yield Part(
+            id=f"{sheet}-mistakes",
+            heading=f"Worst mistakes first, {table.play.condition}",
+            lead=lead,
+            table=_mistake_table(season, table, sheet, name, file=f"{file}-{sheet}-mistakes"),
+        )
+
+
+def _mistake_table(season: Season, table: Heard, sheet: str, name: str, *, file: str) -> Table:
+    play = table.play
+    own = play.reviewers.index(name)
+    n_right, n_read = table.right_of_others(own), table.read_of_others(own)
+    worst = [int(clip) for clip in table.worst(own)]
+    reasons = _reasons(season, play, name)
+    lines = []
+    for rank, clip in enumerate(worst, start=1):
+        maker, shown = table.maker(clip), play.lineup.clips[clip]
+        page = f"{address('creator', maker)}.html"
+        cells = (
+            exact_cell(rank),
+            Cell(text=shown, link=f"{page}#{_place(season, shown, clip, cell_id(sheet, name))}"),
+            Cell(text=_truth(table, clip)),
+            Cell(text=table.answer(own, clip)),
+            Cell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
+        )
+        lines.append(Line(cells=(*cells, Cell(text=reasons[shown])) if reasons else cells))
+    columns = [Column(title="#"), Column(title="Clip", numbers=False)]
+    columns += [Column(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns.append(Column(title="Others right"))
+    if reasons:
+        columns.append(Column(title="In its words", numbers=False))
+    caption = f"Answers of {name} that are not right, {play.condition}"
+    return Table(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+
+
+def _reasons(season: Season, play: Play, name: str) -> defaultdict[str, str]:
+    """What it gave as its reason, by clip; empty where it never gave one."""
+    known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
+    return defaultdict(str, {clip: short(words) for clip, words in known if words})
+
+
+def _truth(table: Heard, clip: int) -> str:
+    maker = table.maker(clip)
+    if maker == REAL:
+        return "real"
+    is_control = table.truth[clip] == SAID_REAL
+    return f"real, {maker}" if is_control else f"generated by {maker}"
+
+
+def _place(season: Season, shown: str, clip: int, cell: str) -> str:
+    """The clip in the player where it may be shown, or the cell that it is in."""
+    known = season.clips.get(shown)
+    return f"clip-{clip}" if known and known.player else cell
+
+
+def _against(season: Season, name: str, *, file: str) -> Table:
+    notes = Notes()
+    lines = []
+    for number, board in enumerate(season.standings):
+        for cell in board.cells:
+            if cell.reviewer == name:
+                page = f"{address('creator', cell.creator)}.html#{cell_id(f'c{number}', name)}"
+                lines.append(
+                    Line(
+                        cells=(
+                            Cell(text=cell.creator, link=page),
+                            Cell(text=board.condition),
+                            measured_cell(cell.caught, notes),
+                            exact_cell(cell.n_asked),
+                            exact_cell(cell.n_silent),
+                        )
+                    )
+                )
+    columns = [Column(title=title, numbers=False) for title in ("Creator", "Condition")]
+    columns += [Column(title=title) for title in ("Called generated, %", "Asked", "Unreadable")]
+    return Table(
+        caption=f"{name} against each creator",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+        file=file,
+    )

@@ -1,0 +1,223 @@
+"""`unreel arena site`: one folder of static pages that opens from disk and from any web server."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.writing import Folder
+from unreel.pages.page import render, whole_page
+from unreel.report.boards.board import Panel
+from unreel.report.boards.downloads import FOLDER as TABLES
+from unreel.report.boards.downloads import latex_block, name_tables, table_files
+from unreel.report.boards.tables import Table
+from unreel.report.season.badge import badge
+from unreel.report.season.boards import Sheet, board_panel
+from unreel.report.season.creator_page import creator_page
+from unreel.report.season.entrant import STYLES, entrant_files
+from unreel.report.season.exports import (
+    entrant_json,
+    history_json,
+    matrix_json,
+    standings_json,
+    to_text,
+)
+from unreel.report.season.heard import Heard, hear
+from unreel.report.season.history import history_panel
+from unreel.report.season.hub import FOLDER as HUB
+from unreel.report.season.hub import Listing, hub_files
+from unreel.report.season.matrix import Heat, heat_map
+from unreel.report.season.reviewer_page import reviewer_page
+from unreel.report.season.view import PAGES, REAL, Season, address
+from unreel.report.season.words import Side, define
+
+PAGE: Final = "index.html"
+BADGES: Final = "badges"
+SCRIPTS: Final = (
+    "unreel.report.boards:vendor/vega.min.js",
+    "unreel.report.boards:vendor/vega-lite.min.js",
+    "unreel.report.boards:vendor/vega-interpreter.js",
+    "unreel.report.boards:charts.js",
+    "unreel.report:layout.js",
+    "unreel.report.season:season.js",
+)
+_OURS: Final = re.compile(
+    r"(reviewer|creator)-[a-z0-9.-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations)[a-z0-9-]*\.(csv|tex)"
+)
+"""Names of files that earlier pages may have left."""
+_SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One condition on the page."""
+
+    id: str
+    title: str
+    told: str
+    panels: tuple[Panel, ...]
+    heat: Heat | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What the pages hold, and where they are."""
+
+    page: Path
+    size_bytes: int
+    """Of the first page."""
+    n_seasons: int
+    n_reviewers: int
+    n_creators: int
+    n_files: int
+
+
+def write_season_site(
+    seasons: Sequence[Season], out: Path, *, listing: Listing | None = None
+) -> Written:
+    """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
+
+    Args:
+        seasons: in their order; nobody is asked.
+        out: a folder, made where it is not there; files of earlier pages are replaced.
+        listing: where Hugging Face lists the results; without it no files for the hub are written.
+    """
+    if not seasons:
+        setting, problem = "seasons", "there is none to show"
+        raise InvalidSettingError(setting, problem, "Name at least one season")
+    season = seasons[-1]
+    heard = {f"c{number}": hear(play) for number, play in enumerate(season.plays)}
+    files = dict(_entrants(season, heard))
+    files |= _data_files(seasons)
+    if listing is not None:
+        files |= hub_files(season, listing)
+    index, tables = _index(seasons, has_hub=listing is not None)
+    folder = Folder(out, published=True)
+    _replace(folder, {**files, **tables})
+    page = folder.write(PAGE, index.encode())
+    sides = [side for side, _ in season.entrants()]
+    return Written(
+        page=page,
+        size_bytes=page.stat().st_size,
+        n_seasons=len(seasons),
+        n_reviewers=sides.count("reviewer"),
+        n_creators=sides.count("creator"),
+        n_files=len(files) + len(tables) + 1,
+    )
+
+
+def _entrants(season: Season, heard: Mapping[str, Heard]) -> Iterator[tuple[str, str]]:
+    for side, name in season.entrants():
+        make = reviewer_page if side == "reviewer" else creator_page
+        yield from entrant_files(season, make(season, heard, name)).items()
+    yield from entrant_files(season, creator_page(season, heard, REAL)).items()
+
+
+def _data_files(seasons: Sequence[Season]) -> dict[str, str]:
+    season = seasons[-1]
+    files = {
+        "standings.json": to_text(standings_json(season)),
+        "matrix.json": to_text(matrix_json(season)),
+        "history.json": to_text(history_json(seasons)),
+    }
+    for side, name in season.entrants():
+        files[f"{PAGES}/{address(side, name)}.json"] = to_text(entrant_json(season, side, name))
+    first = season.standings[0]
+    for kind, board in zip(_SIDES, (first.reviewers, first.creators), strict=True):
+        for standing in board:
+            drawn = badge(season.name, standing, board, kind)
+            files[f"{BADGES}/{address(kind, standing.name)}.svg"] = drawn
+    return files
+
+
+def _replace(folder: Folder, files: Mapping[str, str]) -> None:
+    """Write `files`, and take away those of earlier pages that these do not have."""
+    for within in (PAGES, TABLES, BADGES):
+        for name in folder.files(within):
+            if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
+                folder.remove(f"{within}/{name}")
+    for name, text in files.items():
+        folder.write(name, text.encode())
+
+
+def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, str]]:
+    season = seasons[-1]
+    sheets = [_sheet(season, number) for number in range(len(season.standings))]
+    found = (history_panel(seasons, side) for side in _SIDES)
+    history = [name_tables(panel) for panel in found if panel is not None]
+    ablations = _name_ablations(season)
+    panels = [*(panel for sheet in sheets for panel in sheet.panels), *history]
+    tables = [table for panel in panels for table in panel.all_tables]
+    tables += [*ablations, *(sheet.heat.table for sheet in sheets if sheet.heat)]
+    files = {name: text for table in tables for name, text in table_files(table).items()}
+    body = render(
+        "unreel.report.season:season.html",
+        season=season,
+        sheets=sheets,
+        parts=list(_parts(season, history)),
+        names=define(figure.metric for table in tables for figure in table.figures),
+        ablations=ablations,
+        history=history,
+        entries=None,
+        tiles=list(_tiles(season)),
+        files=list(_named_files(has_hub=has_hub)),
+    )
+    charts = {chart.id: chart.spec for panel in panels for chart in panel.charts}
+    document = whole_page(
+        title=f"Season {season.name}, unreel arena",
+        body=body,
+        styles=STYLES,
+        scripts=SCRIPTS,
+        data={"report-charts": charts, **latex_block(files)},
+    )
+    return document, files
+
+
+def _sheet(season: Season, number: int) -> Shown:
+    standings = season.standings[number]
+    sheet = Sheet(id=f"c{number}", standings=standings, attempts=season.attempts)
+    return Shown(
+        id=sheet.id,
+        title=standings.condition,
+        told=(
+            f"{standings.n_scenes:,} scenes; intervals from {standings.n_resamples:,} resamples of whole scenes, "
+            "with all clips made of them."
+        ),
+        panels=tuple(name_tables(board_panel(sheet, side)) for side in _SIDES),
+        heat=heat_map(sheet),
+    )
+
+
+def _name_ablations(season: Season) -> list[Table]:
+    return [
+        replace(table, file=f"{TABLES}/ablations-{number}")
+        for number, table in enumerate(season.ablations, start=1)
+    ]
+
+
+def _parts(season: Season, history: Sequence[Panel]) -> Iterator[tuple[str, str]]:
+    if season.ablations:
+        yield "ablations", "Ablations"
+    if history:
+        yield "history", "Over the seasons"
+    yield "about", "How it was played"
+    yield "season-figures", "What the figures mean"
+
+
+def _tiles(season: Season) -> Iterator[tuple[str, str]]:
+    kinds = [standings[0].kind for standings in season.entrants().values()]
+    for kind in ("reviewer", "floor", "creator", "control"):
+        if count := kinds.count(kind):
+            yield f"{count:,}", f"{kind}{'' if count == 1 else 's'}"
+    yield f"{season.standings[0].n_scenes:,}", "scenes"
+    yield f"{sum(len(play.said) for play in season.plays):,}", "answers"
+
+
+def _named_files(*, has_hub: bool) -> Iterator[tuple[str, str]]:
+    yield "standings.json", "both boards under every condition"
+    yield "matrix.json", "every cell"
+    yield "history.json", "the figure that ranks, season by season"
+    if has_hub:
+        yield f"{HUB}/dataset/eval.yaml", "registers the benchmark at Hugging Face"

@@ -1,0 +1,80 @@
+"""A season as its pages need it: who played, what was said, and what is known of every clip."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from unreel.arena.play import Play
+from unreel.arena.standings import Standing, Standings
+from unreel.core.errors import InvalidValueError
+from unreel.pages.player import PlayerSpec
+from unreel.report.boards.tables import Table
+
+REAL: Final = "real clips"
+"""In the place of a creator: nobody made them."""
+PAGES: Final = "entrants"
+"""Folder of the pages of single entrants."""
+_SPOKEN: Final = 40
+"""Letters of a name that its address keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipTold:
+    """What is known of one clip beside what was said of it."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    """How it came about: model, seed, parameters, as terms and words."""
+    cost_usd: Decimal | None = None
+    took_us: int | None = None
+    failure: str = ""
+    """Why it was never made; "" for a clip that is there."""
+    player: PlayerSpec | None = None
+    """`None` where the clip may not be shown, or is not here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Season:
+    """One season. `plays` and `standings` have a place for each condition, in the same order."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...] = ()
+    """Benchmark, digest, protocol, seed: what a rerun needs, as terms and words."""
+    plays: tuple[Play, ...]
+    standings: tuple[Standings, ...]
+    clips: Mapping[str, ClipTold] = field(default_factory=dict)
+    """By name; a clip that is not in here is known by its answers alone."""
+    unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By creator: clips that were never made, and why."""
+    words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """What a reviewer gave as its reason, by condition, reviewer and clip."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
+    ablations: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What looks suspicious, or is weaker than it seems, in whole sentences."""
+    plan: tuple[tuple[str, str], ...] = ()
+    """Budget, and which cells were asked first, as terms and words."""
+
+    def __post_init__(self) -> None:
+        if [p.condition for p in self.plays] != [s.condition for s in self.standings]:
+            msg = "a season needs standings for each of its plays, in their order. Rank each play once"
+            raise InvalidValueError(msg)
+
+    def entrants(self) -> dict[tuple[str, str], list[Standing]]:
+        """Every entrant by its side of the board and its name, with its standing under each condition."""
+        found: dict[tuple[str, str], list[Standing]] = {}
+        for board in self.standings:
+            for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
+                for standing in standings:
+                    found.setdefault((side, standing.name), []).append(standing)
+        return found
+
+
+def address(side: str, name: str) -> str:
+    """The page of an entrant without its ending: the same in every season, whoever else plays."""
+    spoken = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:_SPOKEN].strip("-.")
+    mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
+    return "-".join(part for part in (side, spoken, mark) if part)

@@ -1,0 +1,95 @@
+"""What the figures of a season are called on its pages, which of them rank, and which stand first."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unreel.arena import figures
+from unreel.arena.standings import Standing
+from unreel.protocols.figures import Better, Figure
+
+Side = Literal["reviewer", "creator"]
+_LEADING: Final = (
+    *("accuracy", "balanced", "caught", "false-alarms", "said-real", "ability"),
+    *("fakeness", "realism", "called-generated"),
+)
+"""Columns of a board besides the one that ranks; the others stand behind a heading."""
+_BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
+_UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
+_WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}
+_NO_END: Final = (-math.inf, math.inf)
+
+
+def ranks_by(side: Side) -> str:
+    """The figure that orders that board."""
+    known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
+    return next(figure.name for figure in known.values() if figure.decides)
+
+
+def figure_of(name: str) -> Figure:
+    """That figure with its words, as tables and charts take it."""
+    told = figures.figure(name)
+    is_share = told.unit == "percent"
+    words = told.words.rstrip(".")
+    return Figure(
+        metric=told.name,
+        title=told.title,
+        meaning=words[:1].lower() + words[1:],
+        group="arena",
+        better=_BETTER[told.better],
+        unit="%" if is_share else "",
+        range=(0.0, 100.0) if is_share else _NO_END,
+        places=1 if is_share else 2,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One figure among the definitions of a page."""
+
+    metric: str
+    title: str
+    definition: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definitions:
+    """What the figures of a page mean; headings of tables lead there by `id`."""
+
+    id: str
+    figures: tuple[Told, ...]
+
+
+def define(names: Iterable[str]) -> Definitions:
+    """The definitions of those figures, each once."""
+    return Definitions(id="season", figures=tuple(map(_tell, dict.fromkeys(names))))
+
+
+def _tell(name: str) -> Told:
+    told = figures.figure(name)
+    terms = [
+        ("Meaning", told.words),
+        ("Unit", _UNITS[told.unit]),
+        ("Better", _WAYS[told.better]),
+    ]
+    if told.decides:
+        terms.append(("Ranks", f"the board of {told.board} is ordered by it"))
+    return Told(metric=name, title=told.title, definition=tuple(terms))
+
+
+def leading(side: Side, standings: Sequence[Standing]) -> list[str]:
+    """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
+    known = _known(standings)
+    first = ranks_by(side)
+    return [first, *(name for name in _LEADING if name in known and name != first)]
+
+
+def further(side: Side, standings: Sequence[Standing]) -> list[str]:
+    """All other figures that somebody has."""
+    shown = leading(side, standings)
+    return [name for name in _known(standings) if name not in shown]
+
+
+def _known(standings: Sequence[Standing]) -> list[str]:
+    return list(dict.fromkeys(name for standing in standings for name in standing.figures))

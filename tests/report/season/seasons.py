@@ -1,0 +1,176 @@
+"""Seasons for the tests of their pages: played by nobody, ranked by shares alone."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from arena.plays import lineup, play
+from unreel.arena.play import SAID_GENERATED, Play
+from unreel.arena.standings import Cell, Standing, Standings
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.report.season.heard import Heard, hear
+from unreel.report.season.view import ClipTold, Season
+
+HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"
+LONG = "name-of-three-hundred-letters-" * 10
+CREATORS = ("Kling 2.1", "Sora 2/image+text", "Veo 3.1", "Wan 2.2")
+CONTROLS = ("cropped", "recompressed")
+ABILITIES = {"coin": 0.0, "gpt-5.2": 1.4, "motion": 0.2, "qwen3-vl": 1.0, "seer": 0.7, "tiny": 0.3}
+FLOORS = ("coin", "motion")
+
+
+def season(
+    name: str = "spring",
+    *,
+    abilities: Mapping[str, float] = ABILITIES,
+    creators: tuple[str, ...] = CREATORS,
+    n_scenes: int = 24,
+    conditions: tuple[str, ...] = ("uniform-8",),
+    **told: Any,
+) -> Season:
+    """A season under each condition; `tiny` never met the last creator."""
+    shown = lineup(tuple(sorted(creators)), n_scenes=n_scenes, controls=CONTROLS)
+    missing = [("tiny", shown.creators[-1])] if "tiny" in abilities else []
+    floors = [floor for floor in FLOORS if floor in abilities]
+    plays = [
+        play(shown, abilities, seed=seed, condition=condition, floors=floors, never_met=missing)
+        for seed, condition in enumerate(conditions)
+    ]
+    return Season(
+        name=name,
+        facts=(
+            ("Benchmark", "clips"),
+            ("Digest", "0" * 64),
+            ("Protocol", "reality"),
+            ("Seed", "0"),
+        ),
+        plays=tuple(plays),
+        standings=tuple(map(stand, plays)),
+        clips={clip: told_of(clip) for clip in shown.clips},
+        **told,
+    )
+
+
+def told_of(clip: str) -> ClipTold:
+    """What a creator would tell."""
+    if clip.endswith("/real"):
+        return ClipTold()
+    facts = (("Model", clip.partition("/")[2]), ("Seed", "7"), ("Parameters", "steps 30"))
+    return ClipTold(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
+
+
+def stand(played: Play) -> Standings:
+    """Both boards by plain shares, with intervals of the textbook."""
+    heard = hear(played)
+    makers = heard.makers()
+    creators = [(name, makers[name]) for name in played.lineup.creators]
+    reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
+    made = [_creator(heard, name, clips) for name, clips in creators]
+    controls = [_control(heard, name, makers[name]) for name in played.lineup.controls]
+    return Standings(
+        condition=played.condition,
+        reviewers=_ranked(reviewers, "accuracy", falls=True),
+        creators=(*_ranked(made, "fakeness", falls=False), *controls),
+        cells=tuple(
+            _cell(heard, place, name, clips)
+            for place in range(len(played.reviewers))
+            for name, clips in (*creators, *((c, makers[c]) for c in played.lineup.controls))
+            if heard.asked(place)[clips].any()
+        ),
+        n_scenes=len(played.lineup.scenes),
+        n_resamples=1000,
+    )
+
+
+def share(hits: np.ndarray, of: np.ndarray) -> Measured:
+    """Percent of `of` in `hits`."""
+    n = int(of.sum())
+    if not n:
+        return Unmeasured("no answer could be read")
+    p = float((hits & of).sum()) / n
+    half = 1.96 * (p * (1 - p) / n) ** 0.5
+    return Estimate(
+        value=100 * p,
+        low=100 * max(0.0, p - half),
+        high=100 * min(1.0, p + half),
+        n=n,
+        n_clusters=n,
+    )
+
+
+def _reviewer(heard: Heard, place: int) -> Standing:
+    name = heard.play.reviewers[place]
+    made = heard.truth == SAID_GENERATED
+    read, right, said = heard.read[place], heard.right[place], heard.said[place]
+    asked = heard.asked(place)
+    lacks = [
+        maker for maker, clips in heard.makers().items() if len(clips) and not asked[clips].any()
+    ]
+    return Standing(
+        name=name,
+        kind="floor" if name in heard.play.floors else "reviewer",
+        figures={
+            "accuracy": share(right, read),
+            "caught": share(said == SAID_GENERATED, read & made),
+            "false-alarms": share(said == SAID_GENERATED, read & ~made),
+            "said-real": share(said != SAID_GENERATED, read),
+            "answered": share(read, asked),
+            "ability": Unmeasured("the skill model needs 20 scenes"),
+        },
+        lacks=tuple(lacks),
+    )
+
+
+def _creator(heard: Heard, name: str, clips: np.ndarray) -> Standing:
+    said, read = heard.said[:, clips], heard.read[:, clips]
+    fakeness = share(said == SAID_GENERATED, read)
+    return Standing(name=name, kind="creator", figures={"fakeness": fakeness})
+
+
+def _control(heard: Heard, name: str, clips: np.ndarray) -> Standing:
+    said, read = heard.said[:, clips], heard.read[:, clips]
+    figures = {"called-generated": share(said == SAID_GENERATED, read)}
+    return Standing(name=name, kind="control", figures=figures)
+
+
+def _cell(heard: Heard, place: int, creator: str, clips: np.ndarray) -> Cell:
+    asked = heard.asked(place)[clips]
+    said, read = heard.said[place, clips], heard.read[place, clips]
+    return Cell(
+        reviewer=heard.play.reviewers[place],
+        creator=creator,
+        caught=share(said == SAID_GENERATED, read),
+        n_asked=int(asked.sum()),
+        n_silent=int((asked & ~read).sum()),
+    )
+
+
+def _ranked(standings: list[Standing], figure: str, *, falls: bool) -> tuple[Standing, ...]:
+    """With ranks for those that compete and lack nothing; then those that lack, then floors."""
+    from dataclasses import replace
+
+    def height(standing: Standing) -> float:
+        known = standing.figures[figure]
+        value = known.value if isinstance(known, Estimate) else 0.0
+        return -value if falls else value
+
+    ordered = sorted(standings, key=height)
+    placed = [s for s in ordered if s.kind in {"reviewer", "creator"} and not s.lacks]
+    others = sorted((s for s in ordered if s not in placed), key=lambda s: s.kind == "floor")
+    names = [standing.name for standing in placed]
+    ranked = [
+        replace(
+            standing,
+            rank=rank,
+            first_class=rank <= 2,
+            above={
+                n: 0.5 + 0.4 * np.sign(names.index(n) + 1 - rank)
+                for n in names
+                if n != standing.name
+            },
+        )
+        for rank, standing in enumerate(placed, start=1)
+    ]
+    return (*ranked, *others)
