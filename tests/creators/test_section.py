@@ -35,7 +35,7 @@ def test_an_unknown_kind_lists_the_known_ones() -> None:
         section(kind="foldr")
 
 
-@pytest.mark.parametrize("kind", ["folder", "frozen"])
+@pytest.mark.parametrize("kind", ["degrade", "folder", "frozen"])
 def test_every_kind_of_ours_can_be_loaded(kind: str) -> None:
     assert CREATORS.load(kind).known_keys()
 

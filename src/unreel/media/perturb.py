@@ -16,10 +16,10 @@ from unreel.media.render import OWN_CRF, Crop, Cut
 
 VariantName = Literal["recompressed", "scaled", "cropped"]
 
-_CRF: Final = 34
+MESSENGER_CRF: Final = 34
 """About what messengers make of a clip: blocks can be seen, the scene can be followed."""
-_SCALE: Final = Fraction(1, 2)
-_KEPT: Final = Fraction(9, 10)
+HALF: Final = Fraction(1, 2)
+MOST_OF_IT: Final = Fraction(9, 10)
 """Of the width and of the height."""
 _LEAST, _MOST = 16, 4096
 _FASTEST: Final = Fraction(240)
@@ -81,30 +81,38 @@ def plan_variants(clip: Clip) -> tuple[Variant, ...]:
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (
-        Variant(name="recompressed", size=size, way=_form(clip.facts, scale=Fraction(1), crf=_CRF)),
-        Variant(name="scaled", size=size, way=_form(clip.facts, scale=_SCALE, crf=OWN_CRF)),
-        Variant(name="cropped", size=size, way=_crop(size, seed), seed=seed),
+        Variant(name="recompressed", size=size, way=own_form(clip.facts, crf=MESSENGER_CRF)),
+        Variant(name="scaled", size=size, way=own_form(clip.facts, scale=HALF)),
+        Variant(name="cropped", size=size, way=choose_crop(size, seed), seed=seed),
     )
 
 
-def _form(facts: ClipFacts, *, scale: Fraction, crf: int) -> NormalForm:
+def own_form(
+    facts: ClipFacts,
+    *,
+    scale: Fraction = Fraction(1),
+    crf: int = OWN_CRF,
+    rate: Fraction | None = None,
+) -> NormalForm:
+    """What a clip is already, but for its scale, its quality or its rate."""
     video = facts.video
     sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
     width, height = (min(_MOST, max(_LEAST, side)) for side in sides)
-    rate = video.average_rate.limit_denominator(1 << 16)
+    wanted = rate or video.average_rate.limit_denominator(1 << 16)
     return NormalForm(
         width=width,
         height=height,
-        rate=min(_FASTEST, max(_SLOWEST, rate)),
+        rate=min(_FASTEST, max(_SLOWEST, wanted)),
         crf=crf,
         sound="kept" if facts.audio else "dropped",
     )
 
 
-def _crop(size: tuple[int, int], seed: int) -> Crop:
+def choose_crop(size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT) -> Crop:
+    """A rectangle with the part `kept` of each side, at a place that `seed` draws."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
-    kept = [max(2, int(side * _KEPT) // 2 * 2) for side in size]
+    sides = [max(2, int(side * kept) // 2 * 2) for side in size]
     left, top = (
-        chance.randint(0, max(0, side - keep)) for side, keep in zip(size, kept, strict=True)
+        chance.randint(0, max(0, side - keep)) for side, keep in zip(size, sides, strict=True)
     )
-    return Crop(left=left, top=top, width=min(kept[0], size[0]), height=min(kept[1], size[1]))
+    return Crop(left=left, top=top, width=min(sides[0], size[0]), height=min(sides[1], size[1]))

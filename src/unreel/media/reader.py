@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -32,7 +33,7 @@ from unreel.media.normalise import NormalForm
 from unreel.media.overlay import Commentary
 from unreel.media.payload import OnPart, Payload, TaskRunner, finish
 from unreel.media.picture import JPEG_QUALITY
-from unreel.media.render import Cut
+from unreel.media.render import OWN_SPEED, Cut
 from unreel.media.sampling import most_frames, parse_plan
 from unreel.media.sandbox.wire import readable
 from unreel.media.scan import Scan
@@ -117,7 +118,12 @@ class MediaReader:
         return self._ask("normalise", path, _form_request(form), _read_normalised)
 
     def render(
-        self, path: str | Path, cut: Cut, *, form: NormalForm | None = None
+        self,
+        path: str | Path,
+        cut: Cut,
+        *,
+        form: NormalForm | None = None,
+        speed: Fraction = OWN_SPEED,
     ) -> bytes | Failure:
         """A piece of the clip as the bytes of an mp4 file, in `form` or in its own."""
         request = {
@@ -125,6 +131,7 @@ class MediaReader:
             "end_frame": cut.end_frame,
             "length_s": None if cut.length_s is None else write_exact(cut.length_s),
             "crop": None if cut.crop is None else asdict(cut.crop),
+            "speed": write_exact(speed),
             "form": None if form is None else _form_request(form),
         }
         return self._ask("render", path, request, _read_normalised)

@@ -7,6 +7,9 @@ from fractions import Fraction
 from itertools import chain, groupby, repeat
 from typing import BinaryIO, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import MAX_PIXELS, open_clip
@@ -24,6 +27,9 @@ from unreel.media.timeline import Timeline, read_timeline
 
 OWN_CRF: Final = 14
 """Quality of a piece that keeps its own size and instants: hardly to be told from its source."""
+OWN_SPEED: Final = Fraction(1)
+_FINE: Final = Fraction(1, 90_000)
+"""Instants of a piece that runs at another speed are rounded to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +68,18 @@ class _Showing:
 
 
 def render(
-    file: BinaryIO, cut: Cut, *, form: NormalForm | None = None, max_pixels: int = MAX_PIXELS
+    file: BinaryIO,
+    cut: Cut,
+    *,
+    form: NormalForm | None = None,
+    speed: Fraction = OWN_SPEED,
+    max_pixels: int = MAX_PIXELS,
 ) -> bytes:
     """The piece as an mp4 file: the same bytes for the same piece, without tags or signatures.
 
     Without a `form` each frame keeps its size, up to a pixel for an even number, and its instant, and
-    the piece has sound where its source has.
+    the piece has sound where its source has. `speed` counts the seconds of the source that are shown in
+    one of the piece; what is heard is as of a tape.
     """
     timeline = read_timeline(file, max_pixels=max_pixels)
     first, end = _bounds(cut, timeline)
@@ -77,9 +89,9 @@ def render(
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
     if form is None:
-        shown = _own_pace(timeline, first, end)
+        shown = _own_pace(timeline, first, end, speed=speed)
     else:
-        shown = _paced(timeline, first, end, until_s=end_s, rate=form.rate)
+        shown = _paced(timeline, (first, end), until_s=end_s, rate=form.rate, speed=speed)
     with_sound = form.sound == "kept" if form else _has_sound(file, max_pixels)
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
         detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
@@ -87,13 +99,14 @@ def render(
     # All of it before the first picture: both readers move through the same file.
     sound = None
     if with_sound:
-        n_samples, from_s = _samples(shown[-1].end_s), timeline.presented_s(first)
-        sound = read_stereo(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
+        n_samples, from_s = _samples(shown[-1].end_s * speed), timeline.presented_s(first)
+        heard = read_stereo(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
+        sound = _wound(heard, n_samples=_samples(shown[-1].end_s), speed=speed)
     pictures = _pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
     first_picture = next(pictures)
     track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
     done = 0
-    with ClipWriter("mp4", _track(first_picture, timeline, form), sound=track) as writer:
+    with ClipWriter("mp4", _track(first_picture, timeline, speed, form), sound=track) as writer:
         for showing, rgb in zip(shown, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
             if sound is not None:
@@ -120,29 +133,40 @@ def _instant(timeline: Timeline, index: int) -> Fraction:
     return timeline.duration_s
 
 
-def _own_pace(timeline: Timeline, first: int, end: int) -> list[_Showing]:
+def _own_pace(timeline: Timeline, first: int, end: int, *, speed: Fraction) -> list[_Showing]:
     start, start_s = timeline.ticks[first], timeline.at_s(first)
+    ticks_a_tick = timeline.time_base / speed / _own_time_base(timeline, speed)
     shown: dict[int, _Showing] = {}
     for index in range(first, end):  # of two frames at one instant, the later one is seen
-        tick = timeline.ticks[index] - start
+        tick = round((timeline.ticks[index] - start) * ticks_a_tick)
         shown[tick] = _Showing(
-            tick=tick, index=index, end_s=_instant(timeline, index + 1) - start_s
+            tick=tick, index=index, end_s=(_instant(timeline, index + 1) - start_s) / speed
         )
     return list(shown.values())
 
 
+def _own_time_base(timeline: Timeline, speed: Fraction) -> Fraction:
+    return timeline.time_base if speed == OWN_SPEED else _FINE
+
+
 def _paced(
-    timeline: Timeline, first: int, end: int, *, until_s: Fraction, rate: Fraction
+    timeline: Timeline,
+    frames: tuple[int, int],
+    *,
+    until_s: Fraction,
+    rate: Fraction,
+    speed: Fraction,
 ) -> list[_Showing]:
+    first, end = frames
     start_s = timeline.at_s(first)
-    n_ticks = max(1, -(-(until_s - start_s) * rate // 1))
+    n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
     if n_ticks > MAX_FRAMES:
         detail = f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     return [
         _Showing(
             tick=tick,
-            index=min(end - 1, max(first, timeline.shown_at(start_s + tick / rate))),
+            index=min(end - 1, max(first, timeline.shown_at(start_s + tick * speed / rate))),
             end_s=(tick + 1) / rate,
         )
         for tick in range(n_ticks)
@@ -183,16 +207,19 @@ def _cropped(rgb: Rgb, crop: Crop | None) -> Rgb:
     return rgb[crop.top : bottom, crop.left : right]
 
 
-def _track(picture: Rgb, timeline: Timeline, form: NormalForm | None) -> VideoTrack:
+def _track(
+    picture: Rgb, timeline: Timeline, speed: Fraction, form: NormalForm | None
+) -> VideoTrack:
     height, width, _ = picture.shape
-    rate = timeline.n_frames / timeline.duration_s if form is None else form.rate
+    own_rate = timeline.n_frames / timeline.duration_s * speed
+    rate = own_rate if form is None else form.rate
     crf = OWN_CRF if form is None else form.crf
     return VideoTrack(
         codec="libx264",
         width=width,
         height=height,
         rate=rate.limit_denominator(1 << 16),
-        time_base=timeline.time_base if form is None else 1 / form.rate,
+        time_base=_own_time_base(timeline, speed) if form is None else 1 / form.rate,
         options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 
@@ -200,6 +227,18 @@ def _track(picture: Rgb, timeline: Timeline, form: NormalForm | None) -> VideoTr
 def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
     with open_clip(file, max_pixels=max_pixels) as clip:
         return bool(clip.container.streams.audio)
+
+
+def _wound(heard: NDArray[np.int16], *, n_samples: int, speed: Fraction) -> NDArray[np.int16]:
+    """The sound as a tape gives it at that speed: higher where it runs faster."""
+    if speed == OWN_SPEED:
+        return heard
+    places = np.arange(n_samples) * float(speed)
+    wound = np.zeros((n_samples, CHANNELS), np.int16)
+    for channel in range(CHANNELS):
+        found = np.interp(places, np.arange(len(heard)), heard[:, channel])
+        wound[:, channel] = np.rint(found)
+    return wound
 
 
 def _samples(instant_s: Fraction) -> int:

@@ -110,7 +110,7 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
         crop=None if asked.crop is None else Crop(**dict(asked.crop)),
     )
     form = None if asked.form is None else NormalForm(**dict(asked.form))
-    data = render_clip(file, cut, form=form, max_pixels=asked.max_pixels)
+    data = render_clip(file, cut, form=form, speed=asked.speed, max_pixels=asked.max_pixels)
     return Payload({"size_bytes": len(data)}, (data,))
 
 

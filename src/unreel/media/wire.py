@@ -122,6 +122,7 @@ class RenderRequest(ProbeRequest):
     end_frame: Count | None
     length_s: Lasting | None
     crop: _CropRequest | None
+    speed: Annotated[Exact, Field(ge=Fraction(1, 8), le=8)] = Fraction(1)
     form: _FormRequest | None
 
 

@@ -13,6 +13,7 @@ import io
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -26,17 +27,9 @@ from unreel.media.synthesise import ClipRecipe, synthesise
 T = TypeVar("T")
 SCENES: Final = ("scene-0", "scene-1")
 _SIZE: Final = (192, 128)
-_N_FRAMES: Final = 24
-_ODD_IDS: Final = (
-    "../escape",
-    "/etc/passwd",
-    "a/../../b",
-    "",
-    "\0",
-    "s" * 300,
-    "no such scene",
-    ".",
-)
+_N_FRAMES: Final = 12
+_RATE: Final = Fraction(12)
+_ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
 @dataclass(slots=True)
@@ -60,24 +53,23 @@ class Desk:
 
 
 def sample_briefs(folder: Path, settings: frozenset[Setting]) -> list[Brief]:
-    """A brief for each sample scene and setting; their real clips are written to `folder`."""
+    """Two scenes or more, so that each setting comes up; their real clips are written to `folder`."""
     briefs = []
-    for number, scene in enumerate(SCENES):
-        recipe = ClipRecipe(n_frames=_N_FRAMES, seed=number, tone_hz=440)
-        source = Folder(folder).write(f"{scene}.mp4", synthesise(recipe))
-        for setting in sorted(settings):
-            brief = Brief(
-                id=scene,
-                setting=setting,
-                text="" if setting is Setting.IMAGE else "A ball crosses the picture.",
-                first_frame=None if setting is Setting.TEXT else sample_frame(),
-                source=source,
-                width=_SIZE[0],
-                height=_SIZE[1],
-                duration_us=1_000_000,
-                seed=number,
-            )
-            briefs.append(brief)
+    for number in range(max(len(SCENES), len(settings))):
+        setting = sorted(settings)[number % len(settings)]
+        recipe = ClipRecipe(n_frames=_N_FRAMES, rate=_RATE, seed=number, tone_hz=440)
+        brief = Brief(
+            id=SCENES[number % len(SCENES)],
+            setting=setting,
+            text="" if setting is Setting.IMAGE else "A ball crosses the picture.",
+            first_frame=None if setting is Setting.TEXT else sample_frame(),
+            source=Folder(folder).write(f"{number}.mp4", synthesise(recipe)),
+            width=_SIZE[0],
+            height=_SIZE[1],
+            duration_us=1_000_000,
+            seed=number,
+        )
+        briefs.append(brief)
     return briefs
 
 

@@ -1,0 +1,149 @@
+"""Real clips, changed as people change them: who calls these generated is wrong.
+
+A control. What a reviewer makes of a clip must not hang on how it was compressed, scaled, cropped or timed.
+"""
+
+import asyncio
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, ClassVar, Final, Literal, assert_never
+
+from pydantic import Field, field_serializer, model_validator
+
+from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.writing import Folder
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.media.access import media_reader
+from unreel.media.normalise import NormalForm
+from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, own_form
+from unreel.media.render import OWN_SPEED, WHOLE, Cut
+from unreel.recipes.section import Exact
+
+Way = Literal["recompressed", "scaled", "cropped", "retimed"]
+_QUICK: Final = Fraction(5, 4)
+_SEED_DIGITS: Final = 8
+_OWN_KEYS: Final[dict[Way, tuple[str, ...]]] = {
+    "recompressed": ("crf",),
+    "scaled": ("scale",),
+    "cropped": ("kept",),
+    "retimed": ("speed", "rate"),
+}
+
+
+class DegradeKeys(CreatorKeys):
+    """`kind = "degrade"`."""
+
+    side: ClassVar[Side] = Side.CONTROL
+
+    way: Way
+    crf: Annotated[int, Field(ge=0, le=51)] = MESSENGER_CRF
+    """Of what is recompressed: 0 is best, 51 is worst."""
+    scale: Annotated[Exact, Field(gt=0, lt=1)] = HALF
+    """Of what is scaled, for each side."""
+    kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = MOST_OF_IT
+    """Of what is cropped, for each side; where, is drawn by the seed."""
+    speed: Annotated[Exact, Field(ge=Fraction(1, 4), le=4)] | None = None
+    """Of what is retimed; 5/4 where no rate is named."""
+    rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
+    """Frames a second, for what is retimed and keeps its length."""
+
+    @model_validator(mode="after")
+    def _keys_are_of_its_way(self) -> "DegradeKeys":
+        own = ("way", *_OWN_KEYS[self.way])
+        for key in sorted(self.model_fields_set - set(own)):
+            problem = f"says nothing about what is {self.way}"
+            raise InvalidSettingError(key, problem, known_names(key, own))
+        if self.speed is not None and (self.rate is not None or self.speed == 1):
+            setting, problem = "speed", "is 1, or a rate is named beside it"
+            raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
+        return self
+
+    @field_serializer("scale", "kept", "speed", "rate")
+    def _as_written(self, value: Fraction | None) -> str | None:
+        return None if value is None else str(value)
+
+    @property
+    def usual(self) -> tuple[Setting, ...]:
+        return (Setting.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
+        return self.way
+
+    def open(self, name: str, around: Surroundings) -> Creator:
+        return DegradeCreator(name, self, around)
+
+
+class DegradeCreator:
+    """Changes the real clip of a scene: the same seed gives the same bytes."""
+
+    side: ClassVar[Side] = Side.CONTROL
+    settings: ClassVar[frozenset[Setting]] = frozenset(Setting)
+
+    def __init__(self, name: str, keys: DegradeKeys, around: Surroundings) -> None:
+        self.name = name
+        self._keys = keys
+        self._open = ExitStack()
+        self._reader = self._open.enter_context(
+            media_reader(around.settings, trusted=around.trusted)
+        )
+
+    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        """The changed clip."""
+        return await asyncio.to_thread(self._change, brief, Folder(workplace.folder))
+
+    async def close(self) -> None:
+        """Let go of the reader's processes."""
+        self._open.close()
+
+    def _change(self, brief: Brief, into: Folder) -> Made | Failure:
+        if brief.source is None:
+            return Failure(FailureReason.NOT_A_FILE, f"the scene {brief.id!a} has no real clip")
+        facts = self._reader.probe(brief.source)
+        if isinstance(facts, Failure):
+            return facts
+        change = _plan(self._keys, facts, brief)
+        data = self._reader.render(brief.source, change.cut, form=change.form, speed=change.speed)
+        if isinstance(data, Failure):
+            return data
+        return Made(
+            file=into.write("clip.mp4", data),
+            model=f"unreel {self._keys.way}",
+            parameters=change.told,
+            cost_usd=Decimal(0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What becomes of one clip, and how that is told."""
+
+    cut: Cut = WHOLE
+    form: NormalForm | None = None
+    speed: Fraction = OWN_SPEED
+    told: dict[str, str | int]
+
+
+def _plan(keys: DegradeKeys, facts: ClipFacts, brief: Brief) -> _Change:
+    match keys.way:
+        case "recompressed":
+            return _Change(form=own_form(facts, crf=keys.crf), told={"crf": keys.crf})
+        case "scaled":
+            form = own_form(facts, scale=keys.scale)
+            return _Change(form=form, told={"width": form.width, "height": form.height})
+        case "cropped":
+            drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
+            crop = choose_crop((facts.video.width, facts.video.height), drawn, kept=keys.kept)
+            return _Change(cut=Cut(crop=crop), told=asdict(crop))
+        case "retimed" if keys.rate is not None:
+            return _Change(form=own_form(facts, rate=keys.rate), told={"rate": str(keys.rate)})
+        case "retimed":
+            speed = keys.speed or _QUICK
+            return _Change(speed=speed, told={"speed": str(speed)})
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,179 @@
+"""Controls: real clips, changed as people change them, by numbers that can be repeated."""
+
+import asyncio
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.creators.section import CreatorSection
+from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.sound import Sound
+from unreel.recipes.check import check_sections
+from unreel.testing.creators import CreatorKit, Desk, sample_briefs
+
+READER = MediaReader(run_trusted)
+
+
+def section(**keys: Any) -> CreatorSection:
+    return check_sections(CreatorSection, {"name": "control", "kind": "degrade"} | keys)
+
+
+def opened(*, trusted: bool = True, **keys: Any) -> Creator:
+    return section(**keys).opener(settings=Settings(), trusted=trusted).open()
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> Brief:
+    return sample_briefs(tmp_path / "real", frozenset({Setting.IMAGE}))[0]
+
+
+def make(brief: Brief, folder: Path, **keys: Any) -> Made | Failure:
+    folder.mkdir(exist_ok=True)
+
+    async def once() -> Made | Failure:
+        creator = opened(**keys)
+        try:
+            return await creator.make(brief, Desk(folder))
+        finally:
+            await creator.close()
+
+    return asyncio.run(once())
+
+
+def content(outcome: Made | Failure) -> bytes:
+    assert isinstance(outcome, Made)
+    return outcome.file.read_bytes()
+
+
+def facts(outcome: Made | Failure) -> ClipFacts:
+    assert isinstance(outcome, Made)
+    found = READER.probe(outcome.file)
+    assert isinstance(found, ClipFacts)
+    return found
+
+
+class TestRecompressed(CreatorKit):
+    free = True
+
+    @pytest.fixture
+    def creator(self) -> Creator:
+        return opened(way="recompressed", crf=40)
+
+
+class TestCropped(CreatorKit):
+    free = True
+
+    @pytest.fixture
+    def creator(self) -> Creator:
+        return opened(way="cropped")
+
+
+def test_strangers_clips_are_changed_in_a_confined_process(brief: Brief, tmp_path: Path) -> None:
+    made = make(brief, tmp_path / "a", trusted=False, way="retimed")
+    assert facts(made).video.duration_s < 1
+    assert content(made) == content(make(brief, tmp_path / "b", way="retimed"))
+
+
+def test_its_clips_are_controls() -> None:
+    opener = section(way="scaled").opener(settings=Settings())
+    assert opener.side is Side.CONTROL
+    assert opener.name.startswith("degrade:scaled-")
+    assert opener.settings == (Setting.IMAGE,)
+
+
+def test_a_worse_quality_takes_fewer_bytes_and_keeps_the_rest(brief: Brief, tmp_path: Path) -> None:
+    fine = facts(make(brief, tmp_path / "a", way="recompressed", crf=10))
+    coarse = facts(make(brief, tmp_path / "b", way="recompressed", crf=45))
+    assert coarse.size_bytes < fine.size_bytes
+    assert (coarse.video.n_frames, coarse.video.width) == (12, 192)
+
+
+def test_scaled_frames_have_that_part_of_each_side(brief: Brief, tmp_path: Path) -> None:
+    video = facts(make(brief, tmp_path / "a", way="scaled", scale="1/4")).video
+    assert (video.width, video.height) == (48, 32)
+
+
+def test_what_is_cropped_away_is_drawn_by_the_seed_and_the_scene(
+    brief: Brief, tmp_path: Path
+) -> None:
+    drawn = set()
+    for number in range(6):
+        other = replace(brief, seed=number)
+        made = make(other, tmp_path / str(number), way="cropped", kept=0.5)
+        assert isinstance(made, Made)
+        assert made.parameters["width"] == 96
+        drawn.add((made.parameters["left"], made.parameters["top"]))
+    assert len(drawn) > 3
+
+
+@pytest.mark.parametrize("speed", ["5/4", "1/2", "3"])
+def test_at_another_speed_every_frame_and_the_sound_last_as_much_less(
+    brief: Brief, tmp_path: Path, speed: str
+) -> None:
+    made = make(brief, tmp_path / "a", way="retimed", speed=speed)
+    video = facts(made).video
+    assert video.n_frames == 12
+    assert abs(video.duration_s - 1 / Fraction(speed)) < Fraction(1, 10)
+    assert isinstance(made, Made)
+    sound = READER.sound(made.file)
+    assert isinstance(sound, Sound)
+    assert abs(len(sound.samples) / sound.rate_hz - 1 / Fraction(speed)) < 0.15
+    assert made.parameters["speed"] == speed
+
+
+def test_a_tape_that_runs_twice_as_fast_sounds_an_octave_higher(
+    brief: Brief, tmp_path: Path
+) -> None:
+    import numpy as np
+
+    made = make(brief, tmp_path / "a", way="retimed", speed=2)
+    assert isinstance(made, Made)
+    sound = READER.sound(made.file)
+    assert isinstance(sound, Sound)
+    middle = sound.samples[2000:6000].astype(float)
+    loudest = int(np.argmax(np.abs(np.fft.rfft(middle)))) * sound.rate_hz / len(middle)
+    assert abs(loudest - 880) < 10
+
+
+def test_at_another_rate_a_clip_keeps_its_length(brief: Brief, tmp_path: Path) -> None:
+    video = facts(make(brief, tmp_path / "a", way="retimed", rate=6)).video
+    assert video.n_frames == 6
+    assert video.duration_s == 1
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"way": "scaled", "crf": 20},
+        {"way": "retimed", "speed": 1},
+        {"way": "retimed", "speed": 2, "rate": 12},
+        {"way": "scaled", "scale": 2},
+        {"way": "shaken"},
+    ],
+)
+def test_numbers_that_say_nothing_about_its_way_are_refused(keys: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError):
+        section(**keys)
+
+
+def test_a_number_is_the_same_however_it_is_written() -> None:
+    assert (
+        section(way="scaled", scale=0.25).stable_name
+        == section(way="scaled", scale="1/4").stable_name
+    )
+    assert section(way="scaled", scale=0.5).stable_name == section(way="scaled").stable_name
+    assert section(way="scaled", scale=0.4).stable_name != section(way="scaled").stable_name
+
+
+def test_a_scene_without_a_real_clip_is_a_failure(brief: Brief, tmp_path: Path) -> None:
+    failure = make(replace(brief, source=None), tmp_path / "a", way="scaled")
+    assert isinstance(failure, Failure)
+    assert failure.reason is FailureReason.NOT_A_FILE
