@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from unreel.core.span import MICROSECONDS
-from unreel.creators.contract import Brief
+from unreel.creators.contract import Brief, Setting
 from unreel.creators.endpoint.api import Api
 from unreel.media.picture import encode_png
 
@@ -39,6 +39,14 @@ class Order:
         """How long the clip will be."""
         return int(self.seconds)
 
+    @property
+    def lacks(self) -> str:
+        """What the brief should hold for its setting and does not; "" where nothing is missing."""
+        setting, brief = self.brief.setting, self.brief
+        if setting is not Setting.TEXT and brief.first_frame is None:
+            return "first frame"
+        return "text" if setting is not Setting.IMAGE and not brief.text.strip() else ""
+
     def values(self) -> Mapping[str, Any]:
         """What stands for each place of a body; `None` where the brief does not hold it."""
         return {
@@ -55,7 +63,7 @@ class Order:
     def _image(self) -> str | None:
         """The first frame in the size that is asked for: services refuse one that differs."""
         frame = self.brief.first_frame
-        if frame is None:
+        if frame is None or self.brief.setting is Setting.TEXT:
             return None
         with Image.open(io.BytesIO(frame), formats=["PNG"]) as picture:
             if picture.size != (self.width, self.height):

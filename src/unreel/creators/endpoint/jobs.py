@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
+from PIL import Image
+
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.retrying import Patience, backoff_s
@@ -48,6 +50,13 @@ class Job:
     """It was submitted more than once, under one idempotency key, because a reply was lost."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    outcome: Told | Setback
+    unsure: bool
+    """Whether one of the requests may have been taken although its reply was lost."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDesk:
     """Submits and looks after jobs at one service."""
@@ -64,13 +73,22 @@ class JobDesk:
         known = workplace.recall(JOB)
         if known:
             return Job(known)
+        body = self._body(order)
+        if isinstance(body, Failure):
+            return body
         key = self._key(order.brief, workplace)
         again = workplace.recall(SUBMIT) == key
         refused = self.purse.reserve(order.n_seconds)
         if refused is not None:
             return refused
         workplace.note(SUBMIT, key)
-        return await self._post(order, workplace, key=key, again=again, until_s=until_s)
+        posted = await self._post(body, key, until_s)
+        if isinstance(posted.outcome, Setback):
+            unsure = (posted.unsure or again) and posted.outcome.failure.reason in _UNSURE
+            if not unsure:
+                self.purse.release(order.n_seconds)
+            return posted.outcome.failure
+        return self._accept(posted.outcome, workplace, again=again or posted.unsure)
 
     async def wait(self, job: Job, until_s: float) -> Told | Failure:
         """What the service tells of the job once it is done."""
@@ -100,31 +118,30 @@ class JobDesk:
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
-    async def _post(
-        self, order: Order, workplace: Workplace, *, key: str, again: bool, until_s: float
-    ) -> Job | Failure:
-        body = json.dumps(fill(self.api.body, order.values())).encode()
+    def _body(self, order: Order) -> bytes | Failure:
+        lacks = order.lacks
+        if lacks:
+            return Failure(FailureReason.REQUEST_REJECTED, f"not asked: the brief has no {lacks}")
+        try:
+            return json.dumps(fill(self.api.body, order.values())).encode()
+        except (OSError, ValueError, Image.DecompressionBombError) as error:
+            detail = f"not asked: the brief's first frame is no picture ({type(error).__name__})"
+            return Failure(FailureReason.UNDECODABLE, detail)
+
+    async def _post(self, body: bytes, key: str, until_s: float) -> _Posted:
         unsure = False
 
         async def send() -> RawReply | Failure:
             nonlocal unsure
-            # Whatever cancels or cuts it, the job may have been taken.
+            # Whatever cuts it off, the job may have been taken.
             before, unsure = unsure, True
             sent = await self.client.post(self.api.submit, body, key=key)
-            unsure = (
-                before
-                or isinstance(sent, Failure)
-                or sent.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            )
+            last = isinstance(sent, Failure) or sent.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            unsure = before or last
             return sent
 
-        asked = Call(send=send, key=key, until_s=until_s, patience=self.patience)
-        outcome = await call(asked)
-        if isinstance(outcome, Setback):
-            if not (unsure or again) or outcome.failure.reason not in _UNSURE:
-                self.purse.release(order.n_seconds)
-            return outcome.failure
-        return self._accept(outcome, workplace, again=again or unsure)
+        outcome = await call(Call(send=send, key=key, until_s=until_s, patience=self.patience))
+        return _Posted(outcome, unsure)
 
     def _accept(self, reply: Told, workplace: Workplace, *, again: bool) -> Job | Failure:
         job = read_id(reply, self.api.id)

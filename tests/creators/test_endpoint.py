@@ -1,0 +1,445 @@
+"""A service that makes clips, and all that can go wrong with one."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creators.fault_server import CLIP, FAULTS, FaultService
+from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.creators.contract import Brief, Creator, Made, Setting
+from unreel.creators.endpoint.filling import fill, look_up, read_id
+from unreel.creators.endpoint.section import EndpointKeys
+from unreel.creators.kind import Surroundings
+from unreel.creators.section import CreatorSection
+from unreel.engine.fetching import fetch_public
+from unreel.testing.creators import CreatorKit, sample_frame
+
+QUICK = {"deadline_s": 3.0, "attempt_s": 1.0, "poll_s": 0.02, "max_mb": 1}
+SECRET = "sk-8e1f-never-shown"
+TESTS = Path(__file__).parents[1]
+
+
+@dataclass
+class Desk:
+    """A workplace whose notes lie on disk, and which fetches as the arena does."""
+
+    folder: Path
+
+    @property
+    def _notes(self) -> Path:
+        return self.folder.parent / f"{self.folder.name}.json"
+
+    def recall(self, what: str) -> str | None:
+        noted = json.loads(self._notes.read_text()) if self._notes.exists() else {}
+        found = noted.get(what)
+        return found if isinstance(found, str) else None
+
+    def note(self, what: str, told: str) -> None:
+        noted = json.loads(self._notes.read_text()) if self._notes.exists() else {}
+        part = self._notes.with_suffix(".part")
+        with part.open("w") as file:
+            json.dump(noted | {what: told}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(self._notes)
+
+    async def fetch(self, url: str, into: Path) -> Failure | None:
+        def copy() -> Failure | None:
+            try:
+                with into.open("wb") as file:
+                    fetch_public(url, file, max_bytes=1 << 20, seconds=2)
+            except MediaError as error:
+                return error.failure
+            return None
+
+        return await asyncio.to_thread(copy)
+
+
+def desk(folder: Path, name: str = "one") -> Desk:
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    return Desk(folder / name)
+
+
+def brief(number: int = 0, setting: Setting = Setting.IMAGE_AND_TEXT) -> Brief:
+    return Brief(
+        id=f"scene-{number}",
+        setting=setting,
+        text="A ball crosses the picture.",
+        first_frame=None if setting is Setting.TEXT else sample_frame(),
+        width=192,
+        height=128,
+        duration_us=1_500_000,
+        seed=7,
+    )
+
+
+def creator_at(url: str, key_hosts: str = "", **keys: Any) -> Creator:
+    section = CreatorSection.model_validate(
+        {"name": "tested", "kind": "endpoint", "url": url, "model": "m", **QUICK, **keys}
+    )
+    return section.opener(settings=Settings(key_hosts=key_hosts)).open()
+
+
+def make(creator: Creator, act: Callable[[], Awaitable[Any]]) -> Any:
+    async def closing() -> Any:
+        try:
+            return await act()
+        finally:
+            await creator.close()
+
+    return asyncio.run(closing())
+
+
+def made_at(service: FaultService, fault: str, folder: Path, **keys: Any) -> Made | Failure:
+    creator = creator_at(service.url(fault), **keys)
+    return make(creator, lambda: creator.make(brief(), desk(folder)))  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[FaultService]:
+    with FaultService() as service:
+        yield service
+
+
+@pytest.fixture
+def service() -> Iterator[FaultService]:
+    with FaultService() as service:
+        yield service
+
+
+class TestEndpointCreator(CreatorKit):
+    @pytest.fixture
+    def creator(self, service: FaultService) -> Creator:
+        return creator_at(service.url("good"))
+
+
+OUTCOMES = {
+    "good": None,
+    "429": None,
+    "500s": None,
+    "submit-lost": None,
+    "poll-500": None,
+    "half-once": None,
+    "wrong-codec": None,
+    "duplicate": None,
+    "huge-json": FailureReason.REPLY_TOO_LARGE,
+    "bad-json": FailureReason.MALFORMED_REPLY,
+    "no-id": FailureReason.MALFORMED_REPLY,
+    "evil-id": FailureReason.MALFORMED_REPLY,
+    "rejected": FailureReason.REQUEST_REJECTED,
+    "key-rejected": FailureReason.KEY_REJECTED,
+    "lost": FailureReason.REQUEST_REJECTED,
+    "failed": FailureReason.REFUSED,
+    "stuck": FailureReason.OUT_OF_TIME,
+    "poll-html": FailureReason.MALFORMED_REPLY,
+    "poll-huge": FailureReason.REPLY_TOO_LARGE,
+    "no-url": FailureReason.MALFORMED_REPLY,
+    "half": FailureReason.CONNECTION_LOST,
+    "announced": FailureReason.TOO_LARGE,
+    "flood": FailureReason.TOO_LARGE,
+    "drip": FailureReason.OUT_OF_TIME,
+    "html": FailureReason.MALFORMED_REPLY,
+    "json-clip": FailureReason.MALFORMED_REPLY,
+    "empty": FailureReason.EMPTY_REPLY,
+    "gzip": FailureReason.MALFORMED_REPLY,
+    "to-loopback": FailureReason.NOT_NAMED,
+    "to-metadata": FailureReason.NOT_NAMED,
+    "to-itself": FailureReason.NOT_A_FILE,
+    "url-loopback": FailureReason.NOT_NAMED,
+    "url-localhost": FailureReason.NOT_NAMED,
+    "url-metadata": FailureReason.NOT_NAMED,
+    "url-file": FailureReason.NOT_NAMED,
+    "url-elsewhere": FailureReason.NOT_NAMED,
+}
+
+
+def test_every_fault_of_the_server_has_an_expected_end() -> None:
+    assert set(OUTCOMES) == set(FAULTS)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_brief_ends_as_a_clip_or_a_failure_with_its_reason(
+    fault: str, shared: FaultService, tmp_path: Path
+) -> None:
+    started_s = time.monotonic()
+    outcome = made_at(shared, fault, tmp_path)
+    expected = OUTCOMES[fault]
+    if expected is None:
+        assert isinstance(outcome, Made), outcome
+        assert outcome.file.read_bytes().endswith(CLIP)
+        assert outcome.file.parent == tmp_path / "one"
+    else:
+        assert isinstance(outcome, Failure)
+        assert outcome.reason is expected, outcome
+        assert outcome.detail
+        assert outcome.detail.isprintable()
+        held = [path for path in (tmp_path / "one").iterdir() if path.name == "clip.mp4"]
+        assert all(path.stat().st_size <= 1 << 20 for path in held)
+    assert time.monotonic() - started_s < 20
+    assert shared.trapped == []
+    assert len(shared.books[fault].jobs) <= 1
+
+
+@pytest.mark.parametrize("fault", ["to-loopback", "url-loopback", "url-localhost", "url-metadata"])
+def test_no_recipe_can_name_this_machine_or_its_link_as_a_place_of_clips(
+    fault: str, service: FaultService, tmp_path: Path
+) -> None:
+    port = service.trap_port
+    hosts = (f"127.0.0.1:{port}", f"localhost:{port}", "169.254.169.254")
+    outcome = made_at(service, fault, tmp_path, download_hosts=hosts)
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is FailureReason.NOT_NAMED
+    assert "open internet" in outcome.detail or "this machine" in outcome.detail, outcome
+    assert service.trapped == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://0.0.0.0:1/v1"]
+)
+def test_no_service_is_asked_at_an_address_of_the_link(url: str, tmp_path: Path) -> None:
+    creator = creator_at(url)
+    outcome = make(creator, lambda: creator.make(brief(), desk(tmp_path)))
+    assert isinstance(outcome, Failure)
+    assert outcome.reason is FailureReason.NOT_NAMED
+
+
+def test_a_clip_tells_how_it_came_about_and_what_it_cost(
+    service: FaultService, tmp_path: Path
+) -> None:
+    outcome = made_at(service, "good", tmp_path, usd_per_clip="0.1", usd_per_second="0.25")
+    assert isinstance(outcome, Made)
+    assert outcome.model == "v9"
+    assert outcome.cost_usd == Decimal("0.60")
+    assert outcome.parameters["size"] == "192x128"
+    assert outcome.parameters["seconds"] == 2
+    assert "submitted_again" not in outcome.parameters
+    body = service.books["good"].body
+    assert body["prompt"] == "A ball crosses the picture."
+    assert body["image"].startswith("data:image/png;base64,")
+    assert (body["seed"], body["seconds"], body["model"]) == (7, 2, "m")
+
+
+def test_what_the_setting_leaves_out_is_not_sent(service: FaultService, tmp_path: Path) -> None:
+    creator = creator_at(service.url("good"))
+    told = replace(brief(setting=Setting.TEXT), first_frame=sample_frame())
+    make(creator, lambda: creator.make(told, desk(tmp_path)))
+    assert "image" not in service.books["good"].body
+
+
+def test_a_lost_reply_is_asked_for_under_the_same_key_and_told(
+    service: FaultService, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = made_at(service, "submit-lost", tmp_path)
+    assert isinstance(outcome, Made)
+    assert service.books["submit-lost"].posts == 2
+    assert len(service.books["submit-lost"].jobs) == 1
+    assert outcome.parameters["submitted_again"] is True
+    assert "submitted again" in caplog.text
+
+
+def test_a_job_that_failed_is_submitted_anew_and_one_that_is_stuck_is_not(
+    service: FaultService, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        made_at(service, "failed", tmp_path / "failed")
+        made_at(service, "stuck", tmp_path / "stuck", deadline_s=0.5, attempt_s=0.3)
+    assert len(service.books["failed"].jobs) == 2
+    assert len(service.books["stuck"].jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("caps", "n_made"),
+    [({"max_clips": 2}, 2), ({"max_cost_usd": "0.5", "usd_per_second": "0.1"}, 2)],
+)
+def test_a_budget_is_kept_with_many_jobs_at_once(
+    service: FaultService, tmp_path: Path, caps: dict[str, Any], n_made: int
+) -> None:
+    creator = creator_at(service.url("good"), **caps)
+
+    async def all_of_them() -> list[Made | Failure]:
+        asked = [creator.make(brief(i), desk(tmp_path, str(i))) for i in range(5)]
+        return await asyncio.gather(*asked)
+
+    outcomes = make(creator, all_of_them)
+    spent = [each for each in outcomes if isinstance(each, Failure)]
+    assert len(outcomes) - len(spent) == n_made == service.books["good"].posts
+    assert {each.reason for each in spent} == {FailureReason.BUDGET_SPENT}
+
+
+def test_a_refused_submit_costs_nothing(service: FaultService, tmp_path: Path) -> None:
+    creator = creator_at(service.url("rejected"), max_clips=1)
+
+    async def twice() -> list[Made | Failure]:
+        return [await creator.make(brief(i), desk(tmp_path, str(i))) for i in range(2)]
+
+    reasons = [each.reason for each in make(creator, twice)]
+    assert reasons == [FailureReason.REQUEST_REJECTED] * 2
+
+
+def test_a_key_goes_only_where_the_environment_says_and_is_never_shown(
+    service: FaultService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIDEO_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+    made_at(service, "good", tmp_path / "a", shape="openai")
+    assert "authorization" not in service.books["good"].headers
+    host = service.url("").removeprefix("http://").partition("/")[0]
+    creator = creator_at(service.url("key-rejected"), key_hosts=f"{host}=VIDEO_KEY")
+    outcome = make(creator, lambda: creator.make(brief(), desk(tmp_path)))
+    assert service.books["key-rejected"].headers["authorization"] == f"Bearer {SECRET}"
+    assert isinstance(outcome, Failure)
+    assert "[key]" in outcome.detail
+    assert SECRET not in repr((outcome, creator))
+
+
+def test_the_home_of_a_shape_is_not_asked_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    keys = EndpointKeys(shape="openai", model="sora-2")
+    with pytest.raises(InvalidSettingError, match="OPENAI_API_KEY"):
+        keys.open("x", Surroundings(settings=Settings()))
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    way = keys.way("")
+    assert (str(way.server), way.key) == ("api.openai.com", SECRET)
+    assert SECRET not in repr(way)
+
+
+def test_a_key_never_travels_in_clear() -> None:
+    keys = EndpointKeys(url="http://video.example.org/v1")
+    with pytest.raises(InvalidSettingError, match="in clear"):
+        keys.way("video.example.org")
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from creators.test_endpoint import brief, creator_at, desk
+creator = creator_at({url!r}, deadline_s=30.0)
+async def main():
+    made = [creator.make(brief(i), desk(Path({folder!r}), str(i))) for i in range(3)]
+    print(*[type(each).__name__ for each in await asyncio.gather(*made)], flush=True)
+    await creator.close()
+asyncio.run(main())
+"""
+
+
+def test_a_run_killed_between_submit_and_done_polls_and_pays_nothing_twice(
+    service: FaultService, tmp_path: Path
+) -> None:
+    service.hold.set()
+    code = KILLED.format(url=service.url("good"), folder=str(tmp_path))
+    told = os.environ | {"PYTHONPATH": str(TESTS)}  # noqa: TID251  the tests' own environment
+    for _ in range(2):
+        run = subprocess.Popen([sys.executable, "-c", code], env=told)
+        polls = service.books["good"].polls
+        before = sum(polls.values())
+        until_s = time.monotonic() + 60
+        while sum(polls.values()) < before + 6 and time.monotonic() < until_s:
+            time.sleep(0.02)
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+        assert len(service.books["good"].jobs) == 3
+    service.hold.clear()
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=told, check=True, capture_output=True, text=True
+    )
+    assert ended.stdout.split() == ["Made"] * 3
+    assert (service.books["good"].posts, len(service.books["good"].jobs)) == (3, 3)
+
+
+def test_a_run_killed_before_the_reply_to_its_submit_repeats_it_under_the_same_key(
+    service: FaultService, tmp_path: Path
+) -> None:
+    here = desk(tmp_path)
+    assert isinstance(made_at(service, "good", tmp_path), Made)
+    here.note("job", "")  # the reply never came
+    outcome = made_at(service, "good", tmp_path)
+    assert isinstance(outcome, Made)
+    assert outcome.parameters["submitted_again"] is True
+    assert service.books["good"].posts == 2
+    assert len(service.books["good"].jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"shape": "openia"}, "openai"),
+        ({"url": ""}, "no home"),
+        ({"url": "http://user:pw@host/v1"}, "plain letters"),
+        ({"max_cost_usd": "1"}, "usd_per_clip"),
+        ({"attempt_s": 9.0}, "deadline_s"),
+        ({"api": {"sumbit": "x"}}, "submit"),
+        ({"api": {"key_header": "Host"}}, "cannot carry"),
+        ({"api": {"sizes": ["big"]}}, "no size"),
+        ({"downlod_hosts": []}, "download_hosts"),
+    ],
+)
+def test_what_a_recipe_gets_wrong_is_said_with_what_to_write(
+    keys: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        creator_at(**{"url": "http://127.0.0.1:9/v1", **keys})
+
+
+def test_patience_and_place_are_no_part_of_the_name_and_the_model_is() -> None:
+    def name(**keys: Any) -> str:
+        given = {"name": "a", "kind": "endpoint", "url": "http://127.0.0.1:9", "model": "m", **keys}
+        return CreatorSection.model_validate(given).stable_name
+
+    assert name() == name(url="https://other.example/v1", deadline_s=5, attempt_s=1, max_clips=3)
+    assert len({name(), name(model="m2"), name(api={"body": {"prompt": "{text}!"}})}) == 3
+
+
+def test_a_service_of_another_shape_is_described_in_the_recipe(
+    service: FaultService, tmp_path: Path
+) -> None:
+    api = {
+        "submit": "jobs",
+        "body": {"input": {"text": "Film: {text}", "image": "{image}", "n": [1, "{seed}"]}},
+        "sizes": ["1280x720", "720x1280"],
+        "seconds": ["4", "8"],
+        "content": "clip/{id}",
+    }
+    outcome = made_at(service, "good", tmp_path, api=api)
+    assert isinstance(outcome, Made)
+    assert outcome.parameters["size"] == "1280x720"
+    assert outcome.parameters["seconds"] == 4
+    sent = service.books["good"].body["input"]
+    assert sent["text"] == "Film: A ball crosses the picture."
+    assert sent["n"] == [1, 7]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+@given(reply=JSON, place=st.text(max_size=12))
+def test_any_reply_is_looked_up_without_an_error(reply: Any, place: str) -> None:
+    look_up(reply, place)
+    found = read_id(reply, place)
+    assert found is None or (".." not in found.split("/") and not found.startswith("/"))
+
+
+@given(template=st.dictionaries(st.text(max_size=4), JSON), text=st.text(max_size=20))
+def test_a_body_without_places_stays_as_it_is_and_a_text_is_never_read_as_one(
+    template: dict[str, Any], text: str
+) -> None:
+    filled = fill({"fixed": template or 1, "said": "{text}"}, {"text": text, "seed": 3})
+    assert filled["said"] == text
