@@ -96,8 +96,8 @@ def _upper_end(share: Array, n: Array, tail: float) -> Array:
         fewer = np.where(none, 1.0, betainc(at, unseen + 1, p))
         return np.asarray((fewer + betainc(seen + 1, unseen, p)) / 2 - (1 - tail))
 
-    low = np.where(none, 0.0, betaincinv(at, unseen + 1, 1 - tail))
-    high = betaincinv(seen + 1, unseen, 1 - tail)
+    low: Array = np.where(none, 0.0, betaincinv(at, unseen + 1, 1 - tail)).astype(np.float64)
+    high: Array = np.asarray(betaincinv(seen + 1, unseen, 1 - tail), dtype=np.float64)
     below, above = short(low), short(high)
     middle, was_left = high, np.zeros(share.shape, dtype=np.bool_)
     for _ in range(_STEPS):

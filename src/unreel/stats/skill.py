@@ -1,0 +1,276 @@
+"""How able each reviewer is and how real each creator looks, told apart: raw means mix the two.
+
+A reviewer `i` says "generated" of a clip with the chance g + (1 - 2g) / (1 + exp(-e)). For a real clip
+e = bias_i; for one of creator `j` e = bias_i + ability_i - realism_j; nuisances of the clip may be added.
+This is signal detection in its logistic form: ability is the distance between both sides, bias where the
+line between them is drawn. The guess floor g keeps a few slips from deciding: of 100 answers 200 g
+are thrown by a coin. A normal prior around 0 keeps reviewers finite that never err. Realism has mean 0
+over the creators, so ability is that against a creator of mean realism.
+
+Intervals take the larger of two variances: the sandwich by scene, since answers about one scene are alike,
+and the curvature of the likelihood, which alone knows doubt where a reviewer never errs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.resampling import fewest_clusters
+from unreel.stats.sample import Array, BoolArray, IntArray
+from unreel.stats.skill_rows import REAL, Answers, Rows, Shape
+
+GUESS: Final = 0.01
+"""The chance of either answer however clear the clip is."""
+SPREAD: Final = 3.0
+"""Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
+_STEPS: Final = 200
+_SETTLED: Final = 1e-10
+_HALVINGS: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Terms:
+    """One number for each term."""
+
+    bias: Array
+    ability: Array
+    realism: Array
+    sway: Array
+    """Of each nuisance."""
+
+    @classmethod
+    def of(cls, vector: Array, shape: Shape) -> "Terms":
+        """The parts of one vector."""
+        return cls(**{name: vector[part] for name, part in shape.parts.items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """The most likely terms, and their standard errors."""
+
+    terms: Terms
+    errors: Terms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skills:
+    """Every term with its interval, or why it has none."""
+
+    bias: list[Measured]
+    ability: list[Measured]
+    realism: list[Measured]
+    sway: list[Measured]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What is held for true before an answer is seen."""
+
+    guess: float = GUESS
+    spread: float = SPREAD
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.guess < 0.5 and self.spread > 0):  # noqa: PLR2004  a coin
+            msg = f"guess must lie in 0..0.5 and spread above 0, got {self.guess} and {self.spread}. Use the defaults"
+            raise InvalidValueError(msg)
+
+
+_DEFAULT: Final = Model()
+
+
+def fit_skill(
+    answers: Answers, shape: Shape, *, model: Model = _DEFAULT, anchors: BoolArray | None = None
+) -> Fit:
+    """The most likely terms under `model`. Realism has mean 0 over `anchors`, by default all creators."""
+    rows = Rows.of(answers, shape)
+    terms = _most_likely(rows, model)
+    chosen = np.ones(shape.n_creators, dtype=np.bool_) if anchors is None else anchors
+    centre = _centring(shape, chosen)
+    error = np.sqrt(np.maximum(_variance(answers, rows, terms, centre, model), 0.0))
+    return Fit(Terms.of(centre @ terms, shape), Terms.of(error, shape))
+
+
+def measure_skill(
+    answers: Answers, shape: Shape, *, model: Model = _DEFAULT, level: float = 0.95
+) -> Skills:
+    """Every term with its interval by scene; n counts the answers that tell of it.
+
+    Terms that answers do not tie to the others are unmeasured.
+    """
+    from scipy.special import stdtrit
+
+    n_scenes = len(np.unique(answers.scene))
+    if n_scenes < fewest_clusters(level):
+        few: Measured = Unmeasured(
+            f"an interval at level {level:g} needs {fewest_clusters(level)} scenes, here are {n_scenes}"
+        )
+        return Skills(*([few] * size for size in shape.sizes))
+    ties = _Ties.of(answers, shape)
+    fit = fit_skill(answers, shape, model=model, anchors=ties.creators)
+    reach = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
+    n_all = np.full(shape.n_nuisances, len(answers.scene))
+
+    def around(name: str, counts: IntArray, whys: Sequence[str]) -> list[Measured]:
+        columns = (getattr(fit.terms, name), reach * getattr(fit.errors, name), counts, whys)
+        return [
+            Unmeasured(why) if why else _around(value, reach, (int(n), n_scenes), level)
+            for value, reach, n, why in zip(*columns, strict=True)
+        ]
+
+    return Skills(
+        around("bias", ties.n_real, ties.why_bias()),
+        around("ability", ties.n_real + ties.n_made, ties.why_ability()),
+        around("realism", ties.n_about, ties.why_realism()),
+        around("sway", n_all, [""] * shape.n_nuisances),
+    )
+
+
+def _around(value: float, reach: float, rests_on: tuple[int, int], level: float) -> Estimate:
+    return Estimate(
+        value=float(value),
+        low=float(value - reach),
+        high=float(value + reach),
+        n=rests_on[0],
+        n_clusters=rests_on[1],
+        level=level,
+    )
+
+
+def _most_likely(rows: Rows, model: Model) -> Array:
+    """Fisher's scoring, a step halved until it climbs; the prior makes every step solvable."""
+    pull = 1 / model.spread**2
+    terms = np.zeros(rows.shape.n_terms)
+    height = rows.likelihood(terms, model.guess) - pull * float(terms @ terms) / 2
+    for _ in range(_STEPS):
+        weights = rows.weigh(terms, model.guess)
+        slope = rows.slope(weights.score) - pull * terms
+        curve = rows.curve(weights.expected) + pull * np.eye(len(terms))
+        step = np.linalg.solve(curve, slope)
+        for _ in range(_HALVINGS):
+            higher = terms + step
+            reached = rows.likelihood(higher, model.guess) - pull * float(higher @ higher) / 2
+            if reached >= height:
+                terms, height = higher, reached
+                break
+            step = step / 2
+        if np.abs(step).max(initial=0.0) < _SETTLED:
+            break
+    return terms
+
+
+def _centring(shape: Shape, anchors: BoolArray) -> Array:
+    """Takes the anchors' mean realism from every ability and realism: chances stay as they are."""
+    centre = np.eye(shape.n_terms)
+    if anchors.any():
+        mean = np.zeros(shape.n_terms)
+        mean[shape.parts["realism"]] = anchors / anchors.sum()
+        centre[shape.parts["realism"]] -= mean
+        centre[shape.parts["ability"]] -= mean
+    return centre
+
+
+def _variance(answers: Answers, rows: Rows, terms: Array, centre: Array, model: Model) -> Array:
+    """The larger of the sandwich's variance by scene and that of the curvature, of each term."""
+    weights = rows.weigh(terms, model.guess)
+    pull = np.eye(len(terms)) / model.spread**2
+    expected = np.linalg.inv(rows.curve(weights.expected) + pull)
+    try:
+        np.linalg.cholesky(rows.curve(weights.observed) + pull)
+        bread = np.linalg.inv(rows.curve(weights.observed) + pull)
+    except (
+        np.linalg.LinAlgError
+    ):  # the guess floor bends the likelihood where answers surprise much
+        bread = expected
+    by_scene = _slopes_by_scene(answers, rows.shape, terms, model)
+    n_scenes = len(by_scene)
+    by_scene = by_scene - by_scene.mean(axis=0)
+    arm = centre @ bread
+    sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
+    curvature = np.einsum("ij,jk,ik->i", centre, expected, centre)
+    larger: Array = np.maximum(sandwich * n_scenes / (n_scenes - 1), curvature)
+    return larger
+
+
+def _slopes_by_scene(answers: Answers, shape: Shape, terms: Array, model: Model) -> Array:
+    """What each scene adds to the slope of the likelihood."""
+    single = Rows.one_by_one(answers, shape)
+    score = single.weigh(terms, model.guess).score
+    labels, scene = np.unique(answers.scene, return_inverse=True)
+    return single.slopes(score, scene, len(labels))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ties:
+    """Who is tied to whom by answers: the largest group of reviewers and creators can be compared."""
+
+    reviewers: BoolArray
+    creators: BoolArray
+    n_real: IntArray
+    """Answers of each reviewer about real clips."""
+    n_made: IntArray
+    n_about: IntArray
+    """Answers about each creator."""
+
+    @classmethod
+    def of(cls, answers: Answers, shape: Shape) -> "_Ties":
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        made = answers.creator != REAL
+        size = shape.n_reviewers + shape.n_creators
+        edges = (answers.reviewer[made], answers.creator[made] + shape.n_reviewers)
+        graph = csr_array((np.ones(int(made.sum())), edges), shape=(size, size))
+        _, group = connected_components(graph, directed=False)
+        largest = int(np.argmax(np.bincount(group[shape.n_reviewers :], minlength=1)))
+        tied = group == largest
+        counts = (
+            np.bincount(answers.reviewer[~made], minlength=shape.n_reviewers),
+            np.bincount(answers.reviewer[made], minlength=shape.n_reviewers),
+            np.bincount(answers.creator[made], minlength=shape.n_creators),
+        )
+        return cls(tied[: shape.n_reviewers], tied[shape.n_reviewers :], *counts)
+
+    def why_bias(self) -> list[str]:
+        """Why a reviewer's bias is not known, or ""."""
+        return ["" if n else "no readable answer about real clips" for n in self.n_real]
+
+    def why_ability(self) -> list[str]:
+        """Why a reviewer's ability is not known, or ""."""
+        return [
+            "no readable answer about generated clips"
+            if not made
+            else "its answers share no creator with those of the others"
+            if not tied
+            else real
+            for made, tied, real in zip(self.n_made, self.reviewers, self.why_bias(), strict=True)
+        ]
+
+    def why_realism(self) -> list[str]:
+        """Why a creator's realism is not known, or ""."""
+        alone = int((self.creators & (self.n_about > 0)).sum()) == 1
+        return [
+            "no readable answer about its clips"
+            if not n
+            else "no reviewer judged it beside the others"
+            if not tied
+            else "one creator alone has nothing to be compared with"
+            if alone
+            else ""
+            for n, tied in zip(self.n_about, self.creators, strict=True)
+        ]
+
+
+def standardise(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
+    """Each column as standard deviations from its mean over the rows `chosen`; 0 where it is not known or alike."""
+    known = columns[chosen]
+    seen = np.isfinite(known)
+    n = np.maximum(seen.sum(axis=0), 1)
+    mean = np.where(seen, known, 0.0).sum(axis=0) / n
+    spread = np.sqrt(np.where(seen, (known - mean) ** 2, 0.0).sum(axis=0) / n)
+    flat = spread <= 1e-12 * np.maximum(np.abs(mean), 1.0)
+    scaled = (columns - mean) / np.where(flat, 1.0, spread)
+    return np.where(np.isfinite(scaled) & ~flat, scaled, 0.0)
