@@ -1,11 +1,12 @@
 """Both boards of a play: reviewers by accuracy, creators by fakeness, with how sure each place is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
 
+from unreel.arena.abilities import Abilities, find_abilities
 from unreel.arena.comparing import compare, places
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.measuring import Shares, measure
@@ -22,17 +23,21 @@ _DECIDES: Final[Mapping[Literal["reviewer", "creator"], str]] = {
 }
 
 
-def rank(play: Play, *, seed: int, resamples: int = RESAMPLES) -> Standings:
+def rank(
+    play: Play, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
+) -> Standings:
     """Rank the reviewers and the creators of a play.
 
     Reviewers that were asked about every real clip and every creator's clips, and were read at least once
     for each, are the panel: they alone have ranks, and creators are ranked by them alone. Floors
-    and whoever lacks cells are measured beside them and change nothing.
+    and whoever lacks cells are measured beside them and change nothing. The skill model is fitted to all
+    answers, which is what it is for; `nuisances`, names of the lineup's, are added to it.
     """
     tally = Tally.of(play, seed=seed, resamples=resamples)
     met = tally.met()
     complete = _complete(tally, met)
-    shares = measure(tally, _used(tally, met, complete))
+    abilities = find_abilities(play, nuisances=nuisances)
+    shares = _with_abilities(measure(tally, _used(tally, met, complete)), abilities)
     reviewers = _reviewers(tally, shares, met, complete)
     creators = _creators(tally, shares, met, complete)
     return Standings(
@@ -42,6 +47,20 @@ def rank(play: Play, *, seed: int, resamples: int = RESAMPLES) -> Standings:
         cells=tuple(_cells(tally, shares)),
         n_scenes=tally.n_scenes,
         n_resamples=resamples,
+        sway=abilities.sway,
+    )
+
+
+def _with_abilities(shares: Shares, abilities: Abilities) -> Shares:
+    def beside(
+        figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
+    ) -> Sequence[Mapping[str, Measured]]:
+        return [{**one, **other} for one, other in zip(figures, more, strict=True)]
+
+    return replace(
+        shares,
+        reviewers=beside(shares.reviewers, abilities.reviewers),
+        creators=beside(shares.creators, abilities.creators),
     )
 
 

@@ -12,7 +12,7 @@ and the curvature of the likelihood, which alone knows doubt where a reviewer ne
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -23,8 +23,10 @@ from unreel.stats.resampling import fewest_clusters
 from unreel.stats.sample import Array, BoolArray, IntArray
 from unreel.stats.skill_rows import REAL, Answers, Rows, Shape
 
-GUESS: Final = 0.01
-"""The chance of either answer however clear the clip is."""
+FEW_SLIPS: Final = 0.02
+"""Mean of the guess floor before an answer is seen; small floors are likelier than large ones."""
+MOST_GUESS: Final = 0.2
+"""Above it, answers are so near to a coin's that a floor cannot be told from small terms."""
 SPREAD: Final = 3.0
 """Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
 _STEPS: Final = 200
@@ -70,12 +72,16 @@ class Skills:
 class Model:
     """What is held for true before an answer is seen."""
 
-    guess: float = GUESS
+    guess: float | None = None
+    """The guess floor; `None`: as the answers have it."""
     spread: float = SPREAD
 
     def __post_init__(self) -> None:
-        if not (0 <= self.guess < 0.5 and self.spread > 0):  # noqa: PLR2004  a coin
-            msg = f"guess must lie in 0..0.5 and spread above 0, got {self.guess} and {self.spread}. Use the defaults"
+        if not (0 <= (self.guess or 0) <= MOST_GUESS and self.spread > 0):
+            msg = (
+                f"guess must lie in 0..{MOST_GUESS} and spread above 0, got {self.guess} and {self.spread}. "
+                "Use the defaults"
+            )
             raise InvalidValueError(msg)
 
 
@@ -87,10 +93,13 @@ def fit_skill(
 ) -> Fit:
     """The most likely terms under `model`. Realism has mean 0 over `anchors`, by default all creators."""
     rows = Rows.of(answers, shape)
-    terms = _most_likely(rows, model)
+    guess = _floor(answers, shape, model)
+    terms, _ = _most_likely(rows, guess, model.spread)
     chosen = np.ones(shape.n_creators, dtype=np.bool_) if anchors is None else anchors
     centre = _centring(shape, chosen)
-    error = np.sqrt(np.maximum(_variance(answers, rows, terms, centre, model), 0.0))
+    error = np.sqrt(
+        np.maximum(_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0)
+    )
     return Fit(Terms.of(centre @ terms, shape), Terms.of(error, shape))
 
 
@@ -140,26 +149,46 @@ def _around(value: float, reach: float, rests_on: tuple[int, int], level: float)
     )
 
 
-def _most_likely(rows: Rows, model: Model) -> Array:
-    """Fisher's scoring, a step halved until it climbs; the prior makes every step solvable."""
-    pull = 1 / model.spread**2
+def _floor(answers: Answers, shape: Shape, model: Model) -> float:
+    """The most likely guess floor. Nuisances move it little, so it is found on counts, without them."""
+    from scipy.optimize import minimize_scalar
+
+    if model.guess is not None:
+        return model.guess
+    bare = Rows.of(answers, replace(shape, n_nuisances=0))
+
+    def unlikely(guess: float) -> float:
+        return guess / FEW_SLIPS - _most_likely(bare, guess, model.spread)[1]
+
+    found = minimize_scalar(
+        unlikely, bounds=(0.0, MOST_GUESS), method="bounded", options={"xatol": 1e-5}
+    )
+    return float(found.x) if found.fun < unlikely(0.0) else 0.0
+
+
+def _most_likely(rows: Rows, guess: float, spread: float) -> tuple[Array, float]:
+    """The terms, and how likely they are with the answers.
+
+    Fisher's scoring, a step halved until it climbs; the prior makes every step solvable.
+    """
+    pull = 1 / spread**2
     terms = np.zeros(rows.shape.n_terms)
-    height = rows.likelihood(terms, model.guess) - pull * float(terms @ terms) / 2
+    height = rows.likelihood(terms, guess) - pull * float(terms @ terms) / 2
     for _ in range(_STEPS):
-        weights = rows.weigh(terms, model.guess)
+        weights = rows.weigh(terms, guess)
         slope = rows.slope(weights.score) - pull * terms
         curve = rows.curve(weights.expected) + pull * np.eye(len(terms))
         step = np.linalg.solve(curve, slope)
         for _ in range(_HALVINGS):
             higher = terms + step
-            reached = rows.likelihood(higher, model.guess) - pull * float(higher @ higher) / 2
+            reached = rows.likelihood(higher, guess) - pull * float(higher @ higher) / 2
             if reached >= height:
                 terms, height = higher, reached
                 break
             step = step / 2
         if np.abs(step).max(initial=0.0) < _SETTLED:
             break
-    return terms
+    return terms, height
 
 
 def _centring(shape: Shape, anchors: BoolArray) -> Array:
@@ -173,34 +202,30 @@ def _centring(shape: Shape, anchors: BoolArray) -> Array:
     return centre
 
 
-def _variance(answers: Answers, rows: Rows, terms: Array, centre: Array, model: Model) -> Array:
-    """The larger of the sandwich's variance by scene and that of the curvature, of each term."""
-    weights = rows.weigh(terms, model.guess)
-    pull = np.eye(len(terms)) / model.spread**2
-    expected = np.linalg.inv(rows.curve(weights.expected) + pull)
-    try:
-        np.linalg.cholesky(rows.curve(weights.observed) + pull)
-        bread = np.linalg.inv(rows.curve(weights.observed) + pull)
-    except (
-        np.linalg.LinAlgError
-    ):  # the guess floor bends the likelihood where answers surprise much
-        bread = expected
-    by_scene = _slopes_by_scene(answers, rows.shape, terms, model)
-    n_scenes = len(by_scene)
-    by_scene = by_scene - by_scene.mean(axis=0)
-    arm = centre @ bread
-    sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
-    curvature = np.einsum("ij,jk,ik->i", centre, expected, centre)
-    larger: Array = np.maximum(sandwich * n_scenes / (n_scenes - 1), curvature)
-    return larger
+def _variance(
+    answers: Answers, rows: Rows, terms: Array, centre: Array, *, guess: float, model: Model
+) -> Array:
+    """The larger of the sandwich's variance by scene and that of the curvature, of each term.
 
-
-def _slopes_by_scene(answers: Answers, shape: Shape, terms: Array, model: Model) -> Array:
-    """What each scene adds to the slope of the likelihood."""
-    single = Rows.one_by_one(answers, shape)
-    score = single.weigh(terms, model.guess).score
+    A guess floor that was found counts as one more term, whose doubt is everybody's.
+    """
+    weights = rows.weigh(terms, guess)
+    single = Rows.one_by_one(answers, rows.shape)
+    score = single.weigh(terms, guess).score
+    pull = np.full(len(terms), model.spread**-2)
+    if model.guess is None and guess > 0:
+        rows, single = (each.with_floor(terms, guess) for each in (rows, single))
+        pull = np.append(pull, FEW_SLIPS**-2)
+        centre = np.pad(centre, ((0, 0), (0, 1)))
+    inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
     labels, scene = np.unique(answers.scene, return_inverse=True)
-    return single.slopes(score, scene, len(labels))
+    by_scene = single.slopes(score, scene, len(labels))
+    by_scene = by_scene - by_scene.mean(axis=0)
+    arm = centre @ inverse
+    sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
+    curvature = np.einsum("ij,ij->i", arm, centre)
+    larger: Array = np.maximum(sandwich * len(labels) / (len(labels) - 1), curvature)
+    return larger
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Answers counted for the skill model: its likelihood, and the slope and curve of that, on columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from unreel.stats.sample import Array, BoolArray, IntArray
 
 REAL: Final = -1
 """In the place of a creator: the clip is real."""
+_LEAST: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,11 +62,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Of each row: the slope of its likelihood in the log-odds, and the curve, expected and observed."""
+    """Of each row: the slope of its likelihood in the log-odds, and the curve that is expected of it."""
 
     score: Array
     expected: Array
-    observed: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,15 +140,21 @@ class Rows:
         """Slopes and curves of each row."""
         bare = _logistic(self.odds(terms))
         if guess == 0:
-            curve = self.n * bare * (1 - bare)
-            return Weights(self.said - self.n * bare, curve, curve)
+            return Weights(self.said - self.n * bare, self.n * bare * (1 - bare))
         chance = guess + (1 - 2 * guess) * bare
         steep = (1 - 2 * guess) * bare * (1 - bare)
         spread = chance * (1 - chance)
-        off = self.said - self.n * chance
-        expected = self.n * steep**2 / spread
-        bend = steep * (1 - 2 * bare) / spread - steep**2 * (1 - 2 * chance) / spread**2
-        return Weights(off * steep / spread, expected, expected - off * bend)
+        return Weights((self.said - self.n * chance) * steep / spread, self.n * steep**2 / spread)
+
+    def with_floor(self, terms: Array, guess: float) -> "Rows":
+        """With the guess floor as one more nuisance: by how much it moves the log-odds of each row."""
+        bare = _logistic(self.odds(terms))
+        moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)
+        return replace(
+            self,
+            shape=replace(self.shape, n_nuisances=self.shape.n_nuisances + 1),
+            nuisance=np.column_stack([self.nuisance, moved]),
+        )
 
     def slope(self, score: Array) -> Array:
         """Slope of the likelihood in every term."""

@@ -1,0 +1,69 @@
+"""The skill model over a play: ability and bias of reviewers, realism of creators, and what else sways."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, Play
+from unreel.core.errors import UnknownNameError
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.stats.skill import Skills, measure_skill, standardise
+from unreel.stats.skill_rows import Answers, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Abilities:
+    """What the model says, by the places of a play."""
+
+    reviewers: Sequence[Mapping[str, Measured]]
+    creators: Sequence[Mapping[str, Measured]]
+    sway: Mapping[str, Measured]
+
+
+def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
+    """Fit the model to every readable answer about real and generated clips; controls are no part of it.
+
+    Raises:
+        UnknownNameError: The lineup knows no nuisance of that name.
+    """
+    lineup = play.lineup
+    columns = [_place(name, lineup.nuisances) for name in nuisances]
+    of_clips = lineup.nuisance[:, columns].astype(np.float64)
+    rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
+    clip = play.clip[rows]
+    scaled = standardise(of_clips, np.unique(clip))
+    alike = ~scaled.any(axis=0)
+    shape = Shape(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
+    skills = measure_skill(
+        Answers(
+            reviewer=play.reviewer[rows].astype(np.int64),
+            creator=lineup.creator[clip].astype(np.int64),
+            scene=lineup.scene[clip].astype(np.int64),
+            generated=play.said[rows] == SAID_GENERATED,
+            nuisance=scaled[:, ~alike][clip],
+        ),
+        shape,
+    )
+    return _told(skills, nuisances, list(map(bool, alike)))
+
+
+def _told(skills: Skills, nuisances: Sequence[str], alike: Sequence[bool]) -> Abilities:
+    moved = iter(skills.sway)
+    nothing = Unmeasured("all clips are alike in it, or nobody knows it")
+    both = zip(skills.ability, skills.bias, strict=True)
+    return Abilities(
+        reviewers=[{"ability": ability, "bias": bias} for ability, bias in both],
+        creators=[{"realism": realism} for realism in skills.realism],
+        sway={
+            name: nothing if flat else next(moved)
+            for name, flat in zip(nuisances, alike, strict=True)
+        },
+    )
+
+
+def _place(name: str, known: Sequence[str]) -> int:
+    if name not in known:
+        kind = "nuisance"
+        raise UnknownNameError(kind, name, list(known))
+    return known.index(name)
