@@ -19,7 +19,7 @@ from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.benchmarks.records import to_record
-from unreel.core.clip import Clip, Generated, Origin, Real, setting_of
+from unreel.core.clip import Clip, Generated, Origin, Real, creator_of, setting_of
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.names import plain_suffix
@@ -48,8 +48,6 @@ class _Played:
     """Its id and facts, where somebody looked at it already."""
     control: str = ""
     """The control that made it; "" for all others."""
-    retired: bool = False
-    """Whether its creator was taken out: its answers stay, and nobody is asked about it any more."""
 
 
 def look_table(folder: SeasonFolder) -> Table:
@@ -82,7 +80,22 @@ def gather(
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
     _look(folder, known, access)
-    return frozenset(each.entry.name for each in played if not each.retired)
+    return current_names(folder, entrants)
+
+
+def current_names(folder: SeasonFolder, entrants: Entrants) -> frozenset[str]:
+    """The clips of the set that reviewers are asked about; none where no set was written yet."""
+    if not (folder.set / METADATA).is_file():
+        return frozenset()
+    retired = {each.name for each in entrants.creators if each.retired}
+    gone = {name for key, name in entrants.shown(entrants.creators).items() if key in retired}
+    controls = read_controls(folder)
+    entries = (row for row in open_set(folder) if isinstance(row, Entry))
+    return frozenset(
+        entry.name
+        for entry in entries
+        if (controls.get(entry.name) or creator_of(entry.origin)) not in gone
+    )
 
 
 def read_controls(folder: SeasonFolder) -> dict[str, str]:
@@ -93,19 +106,19 @@ def read_controls(folder: SeasonFolder) -> dict[str, str]:
 
 def _of_benchmark(folder: SeasonFolder, scenery: Scenery, entrants: Entrants) -> Iterator[_Played]:
     shown = entrants.shown(entrants.creators)
-    origins: list[tuple[Entry, Origin, bool]] = [(e, Real(), False) for e in scenery.real()]
+    origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
     for creator in entrants.creators:
         for entry in scenery.held(creator.held) if creator.held else ():
             made = Generated(shown[creator.name], setting_of(entry.origin))
-            origins.append((entry, made, creator.retired))
+            origins.append((entry, made))
     survey = Survey(folder.benchmark_clips)
-    found = survey.find(scenery.benchmark, [entry for entry, _, _ in origins])
-    for (entry, origin, retired), (_, clip) in zip(origins, found, strict=True):
+    found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
+    for (entry, origin), (_, clip) in zip(origins, found, strict=True):
         kept = replace(entry, origin=origin, group=scene_of(entry), split="")
         if entry.cleaned is not None:
             place = scenery.benchmark.find_cleaned(entry) or ""
             kept = replace(kept, cleaned=_keep_cleaned(Folder(folder.set), place))
-        yield _Played(kept, scenery.benchmark.find(entry), _known(clip), retired=retired)
+        yield _Played(kept, scenery.benchmark.find(entry), _known(clip))
 
 
 def _keep_cleaned(files: Folder, place: str) -> str:
@@ -124,7 +137,6 @@ def _known(clip: Clip | Failure) -> dict[str, str]:
 
 def _of_creators(folder: SeasonFolder, entrants: Entrants) -> Iterator[_Played]:
     table, shown = folder.made, entrants.shown(entrants.creators)
-    playing = {creator.name for creator in entrants.creators if not creator.retired}
     if not table.exists():
         return
     for row in table.rows(where="failure_reason IS NULL"):
@@ -142,7 +154,6 @@ def _of_creators(folder: SeasonFolder, entrants: Entrants) -> Iterator[_Played]:
             str(folder.path / row["file"]),
             {"clip": row["sha256"], "facts": row["facts"]},
             creator if control else "",
-            row["name"] not in playing,
         )
 
 

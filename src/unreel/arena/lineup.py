@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.gathering import look_table, open_set, read_controls
+from unreel.arena.gathering import current_names, look_table, open_set, read_controls
 from unreel.arena.play import NOBODY, Floats, Indices, Lineup
 from unreel.arena.working_folder import SeasonFolder
 from unreel.benchmarks.entry import Entry
@@ -17,15 +17,16 @@ NUISANCES: Final = ("length", "resolution", "sound")
 """Logarithms of seconds and of pixels, and whether it can be heard."""
 
 
-def read_lineup(folder: SeasonFolder) -> Lineup:
-    """The clips of the season's set, in the order of their names.
+def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> Lineup:
+    """The clips of the season's set, in the order of their names; those of creators that were taken out on demand.
 
     Raises:
         UnreelError: Nothing was played here.
     """
-    folder.require_played()
+    current = current_names(folder, folder.require_played())
     benchmark, controls = open_set(folder), read_controls(folder)
-    entries = [row for row in benchmark if isinstance(row, Entry)]
+    rows = (row for row in benchmark if isinstance(row, Entry))
+    entries = [row for row in rows if retired or row.name in current]
     found = list(Survey(look_table(folder)).find(benchmark, entries))
     found.sort(key=lambda pair: pair[0].name)
     entries = [entry for entry, _ in found]

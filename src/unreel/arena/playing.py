@@ -53,6 +53,9 @@ def read_play(
 ) -> Play:
     """All answers of a season under one condition; the first one where none is named.
 
+    A reviewer that was taken out is among them. Clips of creators that were taken out are so only with a `lineup` that
+    holds them: see `read_lineup`. Nobody who came later met those, and nobody shall lack them.
+
     Raises:
         UnreelError: Nothing was played there, the condition is none of the season's, or its answers are about pairs.
     """
@@ -73,9 +76,10 @@ def read_play(
     columns = array("i"), array("i"), array("b")
     for each in heard:
         for answered in read_answers(folder, each, condition, settings):
-            columns[0].append(names.index(shown[each.name]))
-            columns[1].append(place[answered.clip])
-            columns[2].append(answered.said)
+            if answered.clip in place:
+                columns[0].append(names.index(shown[each.name]))
+                columns[1].append(place[answered.clip])
+                columns[2].append(answered.said)
     return Play(
         lineup=lineup,
         condition=condition,

@@ -163,6 +163,17 @@ class SeasonRecipe(Section):
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
+    def knobs(self) -> dict[str, dict[str, str]]:
+        """What each condition is set to, by its title."""
+        instrument = protocol(self.protocol)
+        plain = [ConditionSection(**each.values()).resolved(instrument) for each in self.condition]
+        told = [section.as_condition().written() for section in plain]
+        return {
+            title: {name: str(value) for name, value in knobs.items()}
+            for title, knobs in zip(self.titles, told, strict=True)
+        }
+
+    @property
     def judges(self) -> tuple[ReviewerEntry, ...]:
         """All that are asked: those that are named, then the floors that are not."""
         named = {each.model for each in self.reviewer}

@@ -76,6 +76,8 @@ class Entrants(Section):
     """Of the benchmark."""
     seed: int = 0
     conditions: tuple[Text, ...] = ()
+    knobs: dict[str, dict[str, str]] = Field(default={})
+    """What each condition is set to, by its title."""
     creators: tuple[EnteredCreator, ...] = Field(default=())
     reviewers: tuple[EnteredReviewer, ...] = Field(default=())
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from unreel.arena.working_folder import BENCH, NOTES
 from unreel.core.document import parse_object
@@ -12,7 +12,8 @@ from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.writing import Folder
 from unreel.engine.access import Access
-from unreel.engine.fetching import fetch
+from unreel.engine.fetching import fetch, fetch_public
+from unreel.engine.naming import require_named
 
 _NOTES: Final = "notes.json"
 _MOST_BYTES: Final = 1 << 20
@@ -52,12 +53,22 @@ class DiskWorkplace:
         try:
             name = into.relative_to(self.folder).as_posix()
             with Folder(self.folder).create(name) as file:
-                fetch(url, file, reach=self.access.reach, storage=self.access.storage)
+                self._copy(url, file)
         except MediaError as error:
             return error.failure
         except ValueError:
             return Failure(FailureReason.NOT_A_FILE, "its target lies outside the workplace")
         return None
+
+    def _copy(self, url: str, file: IO[bytes]) -> None:
+        """From a place that the user named, or else from the open internet alone."""
+        reach = self.access.reach
+        try:
+            require_named(url, reach.named)
+        except InvalidValueError:
+            fetch_public(url, file, max_bytes=reach.max_bytes, seconds=reach.seconds)
+        else:
+            fetch(url, file, reach=reach, storage=self.access.storage)
 
     def _noted(self) -> dict[str, str]:
         try:

@@ -6,8 +6,12 @@ from typing import Final
 import click
 
 from unreel.cli.late import LateGroup, Word
+from unreel.core.registry import Lazy
 
-_WORDS: Final[Mapping[str, Word]] = {}
+_WORDS: Final[Mapping[str, Word]] = {
+    "plan": Word(Lazy("unreel.cli.arena_run:plan"), "Tell what a season would make and ask."),
+    "run": Word(Lazy("unreel.cli.arena_run:run"), "Play a season, or go on playing it."),
+}
 
 
 @click.command(cls=LateGroup, words=_WORDS)

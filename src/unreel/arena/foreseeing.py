@@ -1,0 +1,117 @@
+"""What a season would do now: clips to make and questions to put, counted without asking anybody."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unreel.arena.cells import Judge, questions_of
+from unreel.arena.commissioning import commission_of, due_clips
+from unreel.arena.gathering import current_names
+from unreel.arena.job import SeasonJob, enter, require_entrants
+from unreel.arena.judging import Asking, enter_reviewers
+from unreel.arena.scenes import open_scenery
+from unreel.arena.working_folder import Entrants
+from unreel.core.errors import UnreelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What is missing of one entrant."""
+
+    title: str
+    n_due: int = 0
+    """Clips of a creator, questions of a reviewer; about clips that are not made yet, as many as there may be."""
+    n_done: int = 0
+    problem: str = ""
+    """Why it could not be asked here; "" where it could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What `run_season` would do."""
+
+    season: str
+    folder: str
+    digest: str
+    """Of the benchmark, as the recipe has to name it."""
+    is_pinned: bool
+    """Whether the recipe names it so."""
+    n_scenes: int
+    n_real: int
+    n_rejected: int
+    conditions: tuple[str, ...]
+    creators: tuple[Due, ...]
+    reviewers: tuple[Due, ...]
+    max_questions: int | None
+    max_clips: int | None
+
+    @property
+    def n_questions(self) -> int:
+        """Questions that are due in all."""
+        return sum(each.n_due for each in self.reviewers)
+
+    @property
+    def n_clips(self) -> int:
+        """Clips that are due in all."""
+        return sum(each.n_due for each in self.creators)
+
+
+def foresee(job: SeasonJob) -> Foreseen:
+    """What a call of `run_season` would make and ask. Nothing is written.
+
+    Raises:
+        UnreelError: The season or its benchmark cannot be read.
+    """
+    recipe = job.season.recipe
+    require_entrants(job)
+    scenery = open_scenery(job.season, outside=job.outside)
+    asking = job.asking(scenery)
+    judges, stumbled = enter_reviewers(asking)
+    entrants = enter(asking, judges)
+    creators = tuple(_creators(job, asking))
+    n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
+    n_made = sum(each.n_due + each.n_done for each in creators) - n_held
+    n_real = sum(1 for _ in scenery.real())
+    n_clips = n_real + n_held + n_made
+    reviewers = [
+        _reviewer(judge, asking, entrants, n_clips=n_clips)
+        for judge in judges
+        if job.calls(judge.entered.title)
+    ]
+    return Foreseen(
+        season=recipe.name,
+        folder=str(job.folder.path),
+        digest=scenery.digest,
+        is_pinned=recipe.digest == scenery.digest,
+        n_scenes=len(scenery.scenes),
+        n_real=n_real,
+        n_rejected=scenery.n_rejected,
+        conditions=recipe.titles,
+        creators=creators,
+        reviewers=(*reviewers, *(Due(title=each.title, problem=each.why) for each in stumbled)),
+        max_questions=recipe.budget.max_questions,
+        max_clips=recipe.budget.max_clips,
+    )
+
+
+def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
+    for section in job.season.creators:
+        if section.held is not None:
+            yield Due(title=section.name, n_done=len(asking.scenery.held(section.held)))
+        elif job.calls(section.name):
+            try:
+                asked = commission_of(section, asking)
+            except UnreelError as error:
+                yield Due(title=section.name, problem=str(error))
+                continue
+            n_all = len(asking.scenery.scenes) * len(asked.settings)
+            n_due = sum(1 for _ in due_clips(asked, asking, retry=asking.retry_failed))
+            yield Due(title=section.name, n_due=n_due, n_done=n_all - n_due)
+
+
+def _reviewer(judge: Judge, asking: Asking, entrants: Entrants, *, n_clips: int) -> Due:
+    n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
+    current = current_names(asking.folder, entrants)
+    if current:
+        questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
+        n_done = sum(each.answered for each in questions if each.clip in current)
+    return Due(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

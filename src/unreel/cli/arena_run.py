@@ -1,0 +1,63 @@
+"""`unreel arena run` and `plan`: a season is played, or counted."""
+
+import sys
+from typing import Any
+
+import click
+
+from unreel.cli.arena_options import only_option, season_argument
+from unreel.cli.consent import outside_option
+from unreel.cli.meter import Meter
+from unreel.cli.output import json_option, trusted_option
+from unreel.core.registry import Lazy
+
+
+@click.command()
+@season_argument
+@only_option
+@click.option("--dry-run", is_flag=True, help="Make nothing, ask nobody: tell what is missing.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="What puts questions: this process, or Ray Data. Clips are made here.",
+)
+@click.option("--retry-failed", is_flag=True, help="Ask again for clips and answers that failed.")
+@outside_option
+@trusted_option
+@json_option
+def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
+    """Play SEASON: make the clips that are missing, and ask every reviewer what it was not asked yet.
+
+    SEASON is a TOML file: see docs/arena.md. A second call asks only what has no answer, after a kill -9 too; a creator
+    or a reviewer that was added costs only its own cells.
+
+    Ends with status 1 where a clip or an answer failed, or somebody could not be asked.
+    """
+    with Meter() as meter:
+        meter.tell("getting ready")
+        word = "tell_plan" if dry_run else "play"
+        tell = Lazy(f"unreel.cli.arena_run_job:{word}", "eval").load()(
+            meter, given, as_json=as_json
+        )
+    sys.exit(tell())
+
+
+@click.command()
+@season_argument
+@only_option
+@click.option("--pin", is_flag=True, help="Write the benchmark's hash into SEASON.")
+@outside_option
+@json_option
+def plan(*, as_json: bool, **given: Any) -> None:
+    """Tell what SEASON would make and ask, and by which hash it has to name its benchmark.
+
+    Nobody is asked, and no clip is made.
+    """
+    with Meter() as meter:
+        meter.tell("counting")
+        tell = Lazy("unreel.cli.arena_run_job:tell_plan", "eval").load()(
+            meter, given, as_json=as_json
+        )
+    sys.exit(tell())

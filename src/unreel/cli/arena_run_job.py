@@ -1,0 +1,159 @@
+"""What `unreel arena run` and `plan` load when they run."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from unreel.arena.foreseeing import Due, Foreseen, foresee
+from unreel.arena.job import SeasonJob, SeasonOutcome, Turn, run_season
+from unreel.arena.season import read_season
+from unreel.arena.watching import Spectator
+from unreel.arena.working_folder import open_folder
+from unreel.cli.contacts import tell_contacts
+from unreel.cli.heaps import share_heaps
+from unreel.cli.meter import Meter
+from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.stopping import goes_on
+from unreel.core.settings import read_settings
+from unreel.core.writing import Folder
+from unreel.engine.run import ALL_FAILURES
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import require_protection
+
+Tell = Callable[[], int]
+_DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
+_BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
+
+
+def play(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+    """Play the season; what tells of it, and gives the command's status."""
+    job = _job(given)
+    share_heaps()
+    require_protection(job.access.settings, trusted=job.access.trusted)
+    asked = [each.model for each in job.season.recipe.judges if job.calls(each.shown)]
+    tell_contacts(asked, job.access.settings)
+    spectator = Spectator(
+        on_begin=lambda whose: meter.begin(f"{whose}: "),
+        on_due=meter.expect,
+        on_step=meter.step,
+        on_phase=meter.tell,
+        on_note=lambda _note: None,
+    )
+    with goes_on(job.folder.place.uri, meter):
+        outcome = run_season(job, spectator)
+    return partial(_tell_outcome, outcome, as_json=as_json)
+
+
+def tell_plan(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+    """Count what the season would do; what tells of it."""
+    meter.tell("reading the season")
+    job = _job(given)
+    foreseen = foresee(job)
+    if given.get("pin") and not foreseen.is_pinned:
+        _pin(Path(given["season"]), foreseen.digest)
+    return partial(_tell_foreseen, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
+
+
+def _job(given: Mapping[str, Any]) -> SeasonJob:
+    season = read_season(Path(given["season"]))
+    settings = read_settings()
+    return SeasonJob(
+        season=season,
+        folder=open_folder(season, given["out"]),
+        access=open_access(settings, trusted=bool(given.get("trusted"))),
+        outside=given["outside"],
+        engine=given.get("engine", "local"),
+        retry_failed=ALL_FAILURES if given.get("retry_failed") else frozenset(),
+        only=frozenset(given["only"]),
+    )
+
+
+def _pin(file: Path, digest: str) -> None:
+    """Write the hash into the season's text, which stays as it is otherwise."""
+    text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
+    if _DIGEST.search(text):
+        pinned = _DIGEST.sub(line, text, count=1)
+    else:
+        pinned = _BENCHMARK.sub(lambda found: f"{found[0]}\n{line}", text, count=1)
+    Folder(file.absolute().parent).write(file.name, pinned.encode())
+
+
+def _tell_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
+    if as_json:
+        plan = outcome.plan
+        short = None if plan is None else {"n_due": plan.n_due, "n_chosen": len(plan.chosen)}
+        print_json(
+            {
+                "season": outcome.season,
+                "folder": outcome.folder,
+                "digest": outcome.digest,
+                "creators": outcome.creators,
+                "reviewers": outcome.reviewers,
+                "n_rejected": outcome.n_rejected,
+                "plan": short,
+                "cost_usd": outcome.cost_usd,
+            }
+        )
+        return 1 if outcome.n_failed else 0
+    _print_turns("creators", "clips made", outcome.creators)
+    _print_turns("reviewers", "questions put", outcome.reviewers)
+    _say_problems((*outcome.creators, *outcome.reviewers))
+    if outcome.plan is not None:
+        chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
+        say(f"the budget lets {chosen} of {due} questions be put: see plan.json")
+    if outcome.cost_usd is not None:
+        say(f"cost so far: {outcome.cost_usd:.2f} USD, as far as it is told")
+    say(f"next: unreel arena rank {outcome.folder}")
+    echo(outcome.folder)
+    return 1 if outcome.n_failed else 0
+
+
+def _print_turns(what: str, done: str, turns: Sequence[Turn]) -> None:
+    rows = [
+        {
+            what: turn.title,
+            done: turn.done,
+            "failed": sum(turn.failures.values()),
+            "there before": turn.already,
+        }
+        for turn in turns
+    ]
+    print_table((what, done, "failed", "there before"), rows)
+
+
+def _say_problems(turns: Sequence[Turn]) -> None:
+    for turn in turns:
+        for reason, n in sorted(turn.failures.items()):
+            say(f"{turn.title}: {n} {reason}")
+        if turn.problem:
+            say(f"{turn.title}: {turn.problem}")
+
+
+def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
+    if as_json:
+        totals = {"n_clips_due": foreseen.n_clips, "n_questions_due": foreseen.n_questions}
+        print_json({"plan": foreseen, **totals})
+        return 0
+    _print_due("creators", "clips due", foreseen.creators)
+    _print_due("reviewers", "questions due", foreseen.reviewers)
+    for each in (*foreseen.creators, *foreseen.reviewers):
+        if each.problem:
+            say(f"{each.title}: {each.problem}")
+    say(
+        f"{foreseen.n_scenes} scenes, {foreseen.n_real} real clips, conditions: "
+        f"{', '.join(foreseen.conditions)}",
+        f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
+    )
+    if foreseen.max_questions is not None:
+        say(f"the budget ends at {foreseen.max_questions} questions, floors left out")
+    if not foreseen.is_pinned:
+        say("the digest was written into the season" if pinned else "write this into the season:")
+    echo(f'digest = "{foreseen.digest}"')
+    return 0
+
+
+def _print_due(what: str, due: str, entrants: Sequence[Due]) -> None:
+    rows = [{what: each.title, due: each.n_due, "there": each.n_done} for each in entrants]
+    print_table((what, due, "there"), rows)
