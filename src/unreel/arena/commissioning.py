@@ -66,15 +66,15 @@ def make_clips(
     most: int | None,
     left_usd: Decimal | None,
     spectator: Spectator,
-) -> Summary:
-    """Ask a creator for what is missing: `most` clips, for no more than `left_usd`."""
+) -> tuple[Summary, int]:
+    """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
     folder, opener = asking.folder, asked.opener
     again = UNPAID.union(asking.retry_failed)
-    due = list(due_clips(asked, asking, retry=again))[:most]
-    spectator.on_due("made", len(due))
+    due = list(due_clips(asked, asking, retry=again))
+    spectator.on_due("made", len(due[:most]))
     survey = Survey(folder.benchmark_clips)
-    return run_stages(
-        briefed(due, asking.scenery, survey),
+    done = run_stages(
+        briefed(due[:most], asking.scenery, survey),
         [MakeStage(asked, asking.access, folder=folder.path, left_usd=left_usd)],
         table=folder.made,
         retry_failed=again,
@@ -83,6 +83,7 @@ def make_clips(
         on_progress=lambda progress: spectator.on_step("made", progress),
         observe=lambda step, n_rows: spectator.observe(f"made-{step}", n_rows),
     )
+    return done, len(due)
 
 
 def ledger_of(folder: SeasonFolder, what: str) -> Path:

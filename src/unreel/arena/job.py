@@ -205,7 +205,7 @@ def _make(
     most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
     try:
         asked = commission_of(section, asking)
-        done = make_clips(
+        done, n_due = make_clips(
             asked,
             asking,
             most=most,
@@ -215,9 +215,7 @@ def _make(
     except _OF_ONE as error:
         return Turn(title=section.name, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(asked.settings)
-    return Turn(
-        title=section.name, done=done.done, already=n_all - done.done, failures=done.failures
-    )
+    return Turn(title=section.name, done=done.done, already=n_all - n_due, failures=done.failures)
 
 
 def _wanted(

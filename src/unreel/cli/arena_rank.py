@@ -1,0 +1,29 @@
+"""`unreel arena rank`: both boards of a season."""
+
+from typing import Any
+
+import click
+
+from unreel.cli.arena_options import season_argument
+from unreel.cli.output import form_option, json_option
+from unreel.core.registry import Lazy
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--condition",
+    "conditions",
+    multiple=True,
+    metavar="TITLE",
+    help="Rank under this condition of the season. Repeat it for several.  [default: all]",
+)
+@click.option("--resamples", type=click.IntRange(100), help="How often scenes are drawn again.")
+@form_option
+@json_option
+def rank(*, as_json: bool, **given: Any) -> None:
+    """Rank the reviewers and the creators of SEASON by the answers that are there. Nobody is asked.
+
+    SEASON is its TOML file, or the folder in which it was played.
+    """
+    Lazy("unreel.cli.arena_rank_job:tell_ranks", "eval").load()(given, as_json=as_json)

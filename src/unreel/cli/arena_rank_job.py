@@ -1,0 +1,101 @@
+"""What `unreel arena rank` loads when it runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
+from unreel.arena.playing import read_play
+from unreel.arena.ranking import rank
+from unreel.arena.standings import Standing, Standings
+from unreel.arena.working_folder import Entrants, find_folder
+from unreel.cli.output import Form, print_json, print_table, say
+from unreel.core.estimate import Estimate
+
+_SHOWN: Final = frozenset(
+    {"accuracy", "balanced", "said-real", "answered", "ability", "fakeness", "realism"}
+    | {"called-generated"}
+)
+"""Figures that a terminal has room for; `--json` and `--format` print all."""
+
+
+def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Rank what was played, and print both boards under each condition."""
+    folder = find_folder(given["season"], given["out"])
+    entrants = folder.require_played()
+    more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
+    standings = [
+        rank(read_play(folder, title), seed=entrants.seed, **more)
+        for title in given["conditions"] or entrants.conditions
+    ]
+    if as_json:
+        retired = [each.title for each in (*entrants.creators, *entrants.reviewers) if each.retired]
+        print_json(
+            {
+                "season": entrants.season,
+                "digest": entrants.digest,
+                "protocol": entrants.protocol,
+                "standings": standings,
+                "unfitted": {
+                    each.title: each.unfitted for each in entrants.reviewers if each.unfitted
+                },
+                "retired": retired,
+            }
+        )
+        return
+    for each in standings:
+        _print_boards(each, form=given["form"])
+    _say_absent(entrants)
+
+
+def _print_boards(standings: Standings, *, form: Form) -> None:
+    say(
+        f"condition {standings.condition}: {standings.n_scenes} scenes, "
+        f"{standings.n_resamples} resamples; percent [95 % interval]"
+    )
+    _print_board("reviewer", standings.reviewers, REVIEWER_FIGURES, form=form)
+    _print_board("creator", standings.creators, CREATOR_FIGURES, form=form)
+
+
+def _print_board(
+    what: str, board: Sequence[Standing], figures: Mapping[str, Figure], *, form: Form
+) -> None:
+    told = {name for each in board for name in each.figures}
+    kept = [
+        figure
+        for figure in figures.values()
+        if figure.name in told and (form != "text" or figure.name in _SHOWN)
+    ]
+    rows = [
+        {"rank": each.rank or "", what: each.name}
+        | {figure.name: _spell(each, figure) for figure in kept}
+        | {"note": "; ".join(_notes(each))}
+        for each in board
+    ]
+    columns = ["rank", what, *(figure.name for figure in kept), "note"]
+    print_table(columns, rows, title=f"{what}s", form=form)
+
+
+def _spell(standing: Standing, figure: Figure) -> str:
+    found = standing.figures.get(figure.name)
+    if not isinstance(found, Estimate):
+        return ""
+    places = 2 if figure.unit == "logit" else 1
+    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+
+
+def _notes(standing: Standing) -> Iterator[str]:
+    if standing.kind in {"floor", "control"}:
+        yield standing.kind
+    elif standing.first_class:
+        yield "first class"
+    if standing.lacks:
+        yield f"lacks {', '.join(standing.lacks)}"
+
+
+def _say_absent(entrants: Entrants) -> None:
+    for each in entrants.reviewers:
+        if each.unfitted:
+            say(f"{each.title} took no part: {each.unfitted}")
+    retired = [each.title for each in (*entrants.creators, *entrants.reviewers) if each.retired]
+    if retired:
+        say(f"taken out of the season: {', '.join(retired)}")

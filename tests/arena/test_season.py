@@ -1,0 +1,260 @@
+"""A season is played by its recipe alone: clips made once, questions asked once, and every gap told."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
+from unreel.arena.foreseeing import foresee
+from unreel.arena.gathering import open_set, read_controls
+from unreel.arena.lineup import read_lineup
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
+from unreel.arena.playing import conditions_of, read_play
+from unreel.arena.season import read_season
+from unreel.benchmarks.entry import Entry
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
+
+FLOORS = ("coin", "always-real", "metadata", "motion")
+
+
+@pytest.fixture(scope="session")
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark, what two creators made elsewhere, and what one reviewer said once."""
+    root = tmp_path_factory.mktemp("grounds")
+    write_benchmark(root / "bench")
+    write_clips(root / "wan")
+    write_clips(root / "ltx", seed=80, n_frames=16)
+    said = {f"real-{n}": 1 for n in range(N_SCENES)} | {f"Sora-{n}": n % 2 for n in range(N_SCENES)}
+    said |= {f"Wan/image+text/scene-{n}": 0 for n in range(N_SCENES - 1)}
+    lines = [{"name": name, "text": f"<answer>{side}</answer>"} for name, side in said.items()]
+    lines.append({"name": f"Wan/image+text/scene-{N_SCENES - 1}", "text": "who knows"})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (root / "said.jsonl").write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def stadium(grounds: Path, tmp_path: Path) -> Stadium:
+    """Two creators before one reviewer, without floors."""
+    for name in ("bench", "wan", "ltx", "said.jsonl"):
+        (tmp_path / name).symlink_to(grounds / name)
+    return Stadium(
+        tmp_path,
+        creators=[
+            {"name": "Wan", "kind": "folder", "folder": "wan"},
+            {"name": "Sora", "kind": "frozen"},
+        ],
+        reviewers=[{"model": "recorded", "recorded": "said.jsonl", "title": "Ann"}],
+        head={"floors": False},
+    )
+
+
+def test_a_season_makes_what_is_missing_and_asks_everybody_about_everything(
+    stadium: Stadium,
+) -> None:
+    stadium.head = {}
+    outcome = stadium.play()
+    assert [(turn.title, turn.done) for turn in outcome.creators] == [
+        ("Wan", N_SCENES),
+        ("Sora", 0),
+    ]
+    assert not outcome.n_failed
+    assert stadium.answers() == dict.fromkeys(("Ann", *FLOORS), 3 * N_SCENES)
+    again = stadium.play()
+    assert [turn.done for turn in (*again.creators, *again.reviewers)] == [0] * 7
+    # A creator that comes later changes nothing of what floors learned: its clips alone are asked about.
+    stadium.creators.append({"name": "LTX", "kind": "folder", "folder": "ltx"})
+    later = stadium.play(only=frozenset({"LTX", *FLOORS}))
+    assert [turn.done for turn in (*later.creators, *later.reviewers)] == [0, 4, 4, 4, 4, 4]
+    assert stadium.answers() == {"Ann": 12} | dict.fromkeys(FLOORS, 16)
+    assert read_play(stadium.folder.path).floors == {*FLOORS}
+
+
+def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> None:
+    stadium.play()
+    play = read_play(stadium.folder.path)
+    assert play.lineup.creators == ("Sora", "Wan/image+text")
+    assert play.lineup.scenes == tuple(f"scene-{n}" for n in range(N_SCENES))
+    assert (play.lineup.creator == NOBODY).sum() == N_SCENES
+    assert (play.reviewers, play.floors) == (("Ann",), frozenset())
+    said = dict(zip((play.lineup.clips[at] for at in play.clip), play.said.tolist(), strict=True))
+    assert {said[f"real-{n}"] for n in range(N_SCENES)} == {SAID_REAL}
+    assert [said[f"Sora-{n}"] for n in range(N_SCENES)] == [SAID_GENERATED, SAID_REAL] * 2
+    made = [said[f"Wan/image+text/scene-{n}"] for n in range(N_SCENES)]
+    assert made == [SAID_GENERATED] * 3 + [SILENT]
+    assert play.lineup.nuisances == ("length", "resolution", "sound")
+    assert (play.lineup.nuisance[:, 2] == 0).all()
+
+
+def test_a_creator_and_a_reviewer_that_come_later_cost_only_their_own_cells(
+    stadium: Stadium,
+) -> None:
+    stadium.play()
+    stadium.creators.append({"name": "LTX", "kind": "folder", "folder": "ltx"})
+    stadium.reviewers.append({"model": "always-generated"})
+    foreseen = foresee(stadium.job())
+    assert [(due.title, due.n_due) for due in foreseen.creators] == [
+        ("Wan", 0),
+        ("Sora", 0),
+        ("LTX", 4),
+    ]
+    assert [(due.title, due.n_due) for due in foreseen.reviewers] == [
+        ("Ann", 4),
+        ("always-generated", 16),
+    ]
+    outcome = stadium.play()
+    assert [turn.done for turn in outcome.creators] == [0, 0, 4]
+    ann, cynic = outcome.reviewers
+    assert (ann.done, dict(ann.failures)) == (0, {"not-recorded": 4})
+    assert (cynic.done, dict(cynic.failures)) == (16, {})
+
+
+def test_who_is_taken_out_keeps_its_answers_and_is_asked_about_no_more(stadium: Stadium) -> None:
+    stadium.play()
+    wan, sora = stadium.creators
+    stadium.creators, stadium.reviewers = [sora], [{"model": "always-generated"}]
+    outcome = stadium.play()
+    assert [turn.done for turn in outcome.reviewers] == [8]
+    retired = [each.title for each in stadium.folder.entrants().creators if each.retired]
+    assert retired == ["Wan"]
+    play = read_play(stadium.folder.path)
+    assert play.lineup.creators == ("Sora",)
+    assert play.reviewers == ("Ann", "always-generated")
+    everything = read_lineup(stadium.folder, retired=True)
+    assert read_play(stadium.folder.path, lineup=everything).lineup.creators == (
+        "Sora",
+        "Wan/image+text",
+    )
+    stadium.creators = [wan, sora]
+    assert [turn.done for turn in stadium.play().reviewers] == [4]
+
+
+def test_a_changed_creator_under_an_old_title_is_another_row(stadium: Stadium) -> None:
+    stadium.play()
+    stadium.creators[0] = {"name": "Wan", "kind": "folder", "folder": "ltx", "version": "2"}
+    stadium.play()
+    everything = read_lineup(stadium.folder, retired=True)
+    shown = [name for name in everything.creators if name.startswith("Wan (")]
+    assert len(shown) == 2
+
+
+def test_a_scene_without_a_clip_is_a_failure_with_its_reason_and_asked_for_once(
+    stadium: Stadium, grounds: Path
+) -> None:
+    (stadium.root / "wan").unlink()
+    shutil.copytree(grounds / "wan", stadium.root / "wan")
+    (stadium.root / "wan" / "scene-1.mp4").unlink()
+    (stadium.root / "wan" / "scene-2.mp4").write_bytes(b"no video at all")
+    outcome = stadium.play()
+    assert dict(outcome.creators[0].failures) == {"not-a-file": 1, "format-refused": 1}
+    assert read_play(stadium.folder.path).lineup.clips.count("Wan/image+text/scene-1") == 0
+    assert sum(stadium.play().creators[0].failures.values()) == 0
+    shutil.copy(grounds / "wan" / "scene-1.mp4", stadium.root / "wan" / "scene-1.mp4")
+    again = stadium.play(retry_failed=frozenset({"not-a-file"}))
+    assert (again.creators[0].done, again.reviewers[0].done) == (1, 1)
+
+
+def test_all_clips_lie_in_one_set_that_every_other_command_reads(stadium: Stadium) -> None:
+    stadium.play()
+    entries = [row for row in open_set(stadium.folder) if isinstance(row, Entry)]
+    assert len(entries) == 3 * N_SCENES
+    assert {entry.group for entry in entries} == {f"scene-{n}" for n in range(N_SCENES)}
+    assert read_controls(stadium.folder) == {}
+    for entry in entries:
+        assert (stadium.folder.set / entry.location).is_file()
+
+
+def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
+    stadium.conditions = [{"title": "few"}, {"sampling": "uniform-16"}]
+    stadium.play()
+    assert conditions_of(stadium.folder.path) == ("few", "uniform-16")
+    assert len(read_play(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
+    assert stadium.folder.entrants().knobs["uniform-16"]["sampling"] == "uniform-16"
+    with pytest.raises(UnknownNameError, match="uniform-16"):
+        read_play(stadium.folder.path, "uniform-17")
+
+
+def test_a_limit_plays_some_scenes_and_the_same_ones_each_time(stadium: Stadium) -> None:
+    stadium.head["limit"] = 2
+    stadium.play()
+    first = read_lineup(stadium.folder).scenes
+    stadium.forget()
+    stadium.play()
+    assert read_lineup(stadium.folder).scenes == first
+    assert len(first) == 2
+
+
+def test_another_benchmark_than_the_one_named_is_refused(stadium: Stadium, grounds: Path) -> None:
+    stadium.head["digest"] = "1-" + "0" * 64
+    with pytest.raises(InvalidSettingError, match="another benchmark"):
+        stadium.play()
+    stadium.head["digest"] = ""
+    with pytest.raises(InvalidSettingError, match="arena plan --pin"):
+        stadium.play()
+    assert not stadium.folder.path.exists()
+
+
+def test_a_floor_that_cannot_learn_is_told_of_and_takes_no_part(stadium: Stadium) -> None:
+    lines = (stadium.root / "bench" / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    real = [line for line in lines if '"label": "real"' in line]
+    bench = stadium.root / "one-sided"
+    bench.mkdir()
+    shutil.copytree(stadium.root / "bench" / "clips", bench / "clips")
+    (bench / "metadata.jsonl").write_text("\n".join(real) + "\n", encoding="utf-8")
+    stadium.head = {"benchmark": "one-sided"}
+    del stadium.creators[1]
+    outcome = stadium.play()
+    problems = {turn.title: turn.problem for turn in outcome.reviewers if turn.problem}
+    assert sorted(problems) == ["metadata", "motion"]
+    assert "cannot be fitted" in problems["metadata"]
+    assert read_play(stadium.folder.path).reviewers == ("Ann", "always-real", "coin")
+
+
+def test_a_budget_of_questions_is_spent_by_a_plan_that_lies_in_the_folder(stadium: Stadium) -> None:
+    stadium.sections["budget"] = {"max_questions": 7}
+    assert sum(turn.done for turn in stadium.play().reviewers) == 7
+    plan = json.loads((stadium.folder.path / "plan.json").read_text(encoding="utf-8"))
+    assert (plan["n_due"], plan["n_chosen"]) == (12, 7)
+    assert sum(turn.done for turn in stadium.play().reviewers) == 0
+    stadium.sections["budget"] = {"max_questions": 12}
+    assert sum(turn.done for turn in stadium.play().reviewers) == 5
+    assert not (stadium.folder.path / "plan.json").exists()
+
+
+def test_a_budget_of_clips_ends_the_making(stadium: Stadium) -> None:
+    stadium.sections["budget"] = {"max_clips": 3}
+    assert stadium.play().creators[0].done == 3
+    assert stadium.play().creators[0].done == 0
+    stadium.sections["budget"] = {"max_clips": 4}
+    assert stadium.play().creators[0].done == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.head.update(benchmrk="x"), "benchmark"),
+        (lambda s: s.head.update(protocol="realism"), "neither real nor generated"),
+        (lambda s: s.reviewers.clear(), "nobody judges"),
+        (lambda s: s.reviewers.append(s.reviewers[0]), "twice"),
+        (lambda s: s.reviewers[0].update(title="two\nlines"), "does not fit on a line"),
+        (lambda s: s.creators.append(s.creators[0]), "twice"),
+        (lambda s: s.conditions.extend([{"title": "a"}, {"title": "a"}]), "twice"),
+        (lambda s: s.sections.update(budget={"max_question": 3}), "max_questions"),
+        (lambda s: s.creators[0].update(kind="foldr"), "folder"),
+    ],
+)
+def test_a_wrong_season_is_refused_with_what_to_write(
+    stadium: Stadium, change: Callable[[Stadium], object], words: str
+) -> None:
+    change(stadium)
+    stadium.write(pin=False)
+    with pytest.raises(UnreelError, match=words):
+        read_season(stadium.file)
+
+
+def test_a_title_that_nobody_has_is_refused(stadium: Stadium) -> None:
+    with pytest.raises(UnknownNameError, match="Wan"):
+        stadium.play(only=frozenset({"Wam"}))
