@@ -1,8 +1,8 @@
 """Differences between two ways of playing, from sums over scenes: what both find hard cancels."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from unreel.stats.sample import Array, IntArray
 Figure = Callable[[Array], Array]
 """From sums, one set a line, to a value for each line; NaN where there is none."""
 PERCENT: Final = 100.0
+_EVEN: Final = PERCENT / 2
 CLEAR_BELOW: Final = 0.05
 """What stays below it after correction is called a difference."""
 
@@ -55,7 +56,16 @@ def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> Do
     return Doubted(found.estimate, found.p) if isinstance(found, Gap) else Doubted(found)
 
 
-def correct(p_values: "list[float | None]") -> list[float | None]:
+def doubt_share(figure: Figure, sums: Array, *, n: int) -> Measured:
+    """The same for a share in percent, whose interval stays between 0 and 100."""
+    found = doubt(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
+    if isinstance(found, Unmeasured):
+        return found
+    value, low, high = (end + _EVEN for end in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)
+
+
+def correct(p_values: Sequence[float | None]) -> list[float | None]:
     """Each p-value as it counts among all that are there (Holm)."""
     counted = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else next(counted) for p in p_values]

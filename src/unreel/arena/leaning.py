@@ -1,17 +1,16 @@
 """Whether a reviewer leans towards "real": apart from how well it tells, what it says when in doubt."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from unreel.arena.contrast import PERCENT, doubt, sum_scenes
+from unreel.arena.contrast import PERCENT, doubt, doubt_share, sum_scenes
 from unreel.arena.grid import generated, lay_out, real
 from unreel.arena.play import SAID_REAL, Play
-from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.estimate import Measured
 from unreel.stats.sample import Array
 
-_EVEN: Final = PERCENT / 2
 _HALF: Final = 0.5
 """Added to each count of a side (Hautus 1995), so that a reviewer that never errs has a finite distance."""
 
@@ -46,7 +45,7 @@ def find_leanings(play: Play) -> tuple[Leaning, ...]:
             Leaning(
                 condition=play.condition,
                 reviewer=name,
-                said_real=_share_of(sums, n),
+                said_real=doubt_share(_share, sums, n=n),
                 sensitivity=doubt(_sensitivity, sums, n=n).value,
                 criterion=doubt(_criterion, sums, n=n).value,
             )
@@ -54,17 +53,9 @@ def find_leanings(play: Play) -> tuple[Leaning, ...]:
     return tuple(found)
 
 
-def _share_of(sums: Array, n: int) -> Measured:
-    found = doubt(_above_half, sums, n=n, reach=_EVEN).value
-    if isinstance(found, Unmeasured):
-        return found
-    ends = (found.value + _EVEN, found.low + _EVEN, found.high + _EVEN)
-    return replace(found, value=ends[0], low=ends[1], high=ends[2])
-
-
-def _above_half(sums: Array) -> Array:
+def _share(sums: Array) -> Array:
     shares: Array = PERCENT * (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
-    return shares - _EVEN
+    return shares
 
 
 def _sensitivity(sums: Array) -> Array:

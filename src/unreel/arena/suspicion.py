@@ -15,7 +15,7 @@ import numpy as np
 
 from unreel.arena.contrast import PERCENT
 from unreel.arena.grid import Grid, Mask, generated, lay_out, wrong
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, Lineup, Play
+from unreel.arena.play import Lineup, Play
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.many import holm
 from unreel.stats.proportion import share_of
@@ -76,22 +76,17 @@ def find_alike(play: Play, *, seed: int) -> Likeness:
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
     grid = lay_out(play)[kept]
-    pairs = _judge(names, grid, play.lineup)
+    met = _meet(wrong(play.lineup, grid), grid >= 0, generated(play.lineup))
+    pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
     alarms = _simulate(grid, play.lineup, seed=seed)
     return Likeness(pairs=tuple(ranked), false_alarms=alarms)
 
 
-def _judge(names: list[str], grid: Grid, lineup: Lineup) -> list[Alike]:
-    errs, read = wrong(lineup, grid), grid >= 0
-    made = generated(lineup)
-    places = list(combinations(range(len(names)), 2))
-    counted = [_Meeting.of(errs, read, made, pair) for pair in places]
-    corrected = holm([meeting.p for meeting in counted])
-    return [
-        meeting.tell((names[one], names[other]), p)
-        for (one, other), meeting, p in zip(places, counted, corrected, strict=True)
-    ]
+def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_Meeting, float]]":
+    """Every two lines with their p-value among all."""
+    counted = [_Meeting.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)]
+    return list(zip(counted, holm([meeting.p for meeting in counted]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +118,10 @@ class _Meeting:
             p=p,
         )
 
-    @property
-    def is_strange(self) -> bool:
-        """Whether so many errors are the same that no hard clip explains it."""
-        return self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
+    def is_suspected(self, p_corrected: float) -> bool:
+        """Whether so many errors are the same that neither hard clips nor chance explain it."""
+        strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
+        return strange and p_corrected <= ALARM_BELOW
 
     def tell(self, names: tuple[str, str], p_corrected: float) -> Alike:
         return Alike(
@@ -138,7 +133,7 @@ class _Meeting:
             expected_shared=self.expected,
             n_shared=self.n_shared,
             p_corrected=p_corrected,
-            suspected=self.is_strange and p_corrected <= ALARM_BELOW,
+            suspected=self.is_suspected(p_corrected),
         )
 
 
@@ -179,18 +174,13 @@ def _simulate(grid: Grid, lineup: Lineup, *, seed: int) -> Measured:
     """Seasons in which everybody errs as often as here, on clips as hard as here, and knows of nobody."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
-    names = [str(number) for number in range(len(grid))]
-    chances = _chances(grid, lineup)
-    made = generated(lineup)[np.newaxis]
+    chances, read, made = _chances(grid, lineup), grid >= 0, generated(lineup)
     rng = np.random.default_rng(seed)
     alarms = 0
     for _ in range(seasons):
-        errs = rng.random(grid.shape) < chances
-        if not _any_strange(errs & (grid >= 0), grid >= 0):
-            continue
-        said = np.where(errs != made, SAID_GENERATED, SAID_REAL)
-        pairs = _judge(names, np.where(grid < 0, grid, said).astype(np.int8), lineup)
-        alarms += any(pair.suspected for pair in pairs)
+        errs = (rng.random(grid.shape) < chances) & read
+        if _any_strange(errs, read):
+            alarms += any(meeting.is_suspected(p) for meeting, p in _meet(errs, read, made))
     return _percent(alarms, seasons)
 
 
