@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +12,12 @@ from unreel.pages.page import render, whole_page
 from unreel.report.boards.board import Panel
 from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import latex_block, name_tables, table_files
-from unreel.report.boards.tables import Table
 from unreel.report.season.badge import badge
 from unreel.report.season.boards import Sheet, board_panel
+from unreel.report.season.changes import ablation_panels
 from unreel.report.season.creator_page import creator_page
 from unreel.report.season.entrant import STYLES, entrant_files
+from unreel.report.season.entries import entry_tables
 from unreel.report.season.exports import (
     entrant_json,
     history_json,
@@ -44,7 +45,7 @@ SCRIPTS: Final = (
     "unreel.report.season:season.js",
 )
 _OURS: Final = re.compile(
-    r"(reviewer|creator)-[a-z0-9.-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations)[a-z0-9-]*\.(csv|tex)"
+    r"(reviewer|creator)-[a-z0-9-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations|entries)[a-z0-9-]*\.(csv|tex)"
 )
 """Names of files that earlier pages may have left."""
 _SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
@@ -147,20 +148,21 @@ def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, 
     sheets = [_sheet(season, number) for number in range(len(season.standings))]
     found = (history_panel(seasons, side) for side in _SIDES)
     history = [name_tables(panel) for panel in found if panel is not None]
-    ablations = _name_ablations(season)
-    panels = [*(panel for sheet in sheets for panel in sheet.panels), *history]
+    changes = [name_tables(p) for p in ablation_panels(season.ablations, season.leanings)]
+    entries = entry_tables(season.entries)
+    panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes, *history]
     tables = [table for panel in panels for table in panel.all_tables]
-    tables += [*ablations, *(sheet.heat.table for sheet in sheets if sheet.heat)]
+    tables += [*entries, *(sheet.heat.table for sheet in sheets if sheet.heat)]
     files = {name: text for table in tables for name, text in table_files(table).items()}
     body = render(
         "unreel.report.season:season.html",
         season=season,
         sheets=sheets,
-        parts=list(_parts(season, history)),
+        parts=list(_parts(changes, history)),
         names=define(figure.metric for table in tables for figure in table.figures),
-        ablations=ablations,
+        changes=changes,
         history=history,
-        entries=None,
+        entries=entries,
         tiles=list(_tiles(season)),
         files=list(_named_files(has_hub=has_hub)),
     )
@@ -190,15 +192,8 @@ def _sheet(season: Season, number: int) -> Shown:
     )
 
 
-def _name_ablations(season: Season) -> list[Table]:
-    return [
-        replace(table, file=f"{TABLES}/ablations-{number}")
-        for number, table in enumerate(season.ablations, start=1)
-    ]
-
-
-def _parts(season: Season, history: Sequence[Panel]) -> Iterator[tuple[str, str]]:
-    if season.ablations:
+def _parts(changes: Sequence[Panel], history: Sequence[Panel]) -> Iterator[tuple[str, str]]:
+    if changes:
         yield "ablations", "Ablations"
     if history:
         yield "history", "Over the seasons"

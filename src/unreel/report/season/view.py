@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
+from unreel.arena.ablations import Ablation
+from unreel.arena.leaning import Leaning
+from unreel.arena.log import Event
 from unreel.arena.play import Play
 from unreel.arena.standings import Standing, Standings
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
-from unreel.report.boards.tables import Table
 
 REAL: Final = "real clips"
 """In the place of a creator: nobody made them."""
@@ -52,7 +54,10 @@ class Season:
     """What a reviewer gave as its reason, by condition, reviewer and clip."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
-    ablations: tuple[Table, ...] = ()
+    ablations: tuple[Ablation, ...] = ()
+    leanings: tuple[Leaning, ...] = ()
+    entries: tuple[Event, ...] = ()
+    """What happened to every entry, the oldest first; empty where no log is kept."""
     notes: tuple[str, ...] = ()
     """What looks suspicious, or is weaker than it seems, in whole sentences."""
     plan: tuple[tuple[str, str], ...] = ()
@@ -75,6 +80,6 @@ class Season:
 
 def address(side: str, name: str) -> str:
     """The page of an entrant without its ending: the same in every season, whoever else plays."""
-    spoken = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:_SPOKEN].strip("-.")
+    spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
     mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
     return "-".join(part for part in (side, spoken, mark) if part)

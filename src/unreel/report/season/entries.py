@@ -1,0 +1,41 @@
+"""The log of a season as a table: every attempt, refusal and withdrawal."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from unreel.arena.log import Event
+from unreel.report.boards.downloads import FOLDER
+from unreel.report.boards.tables import Cell, Column, Line, Table, exact_cell
+
+_TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
+
+
+def entry_tables(events: Sequence[Event]) -> list[Table]:
+    """One table, the latest first; none where no log is kept."""
+    if not events:
+        return []
+    columns = tuple(Column(title=title, numbers=title == "Attempt") for title in _TITLES)
+    caption = "What happened to every entry, the latest first"
+    lines = tuple(map(_line, reversed(events)))
+    return [Table(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
+
+
+def _line(event: Event) -> Line:
+    words = (_when(event.at_us), event.entry, event.kind, event.team)
+    return Line(
+        cells=(
+            *(Cell(text=text) for text in words),
+            exact_cell(event.attempt),
+            Cell(text=event.state.value),
+            Cell(text="; ".join(event.reasons)),
+        )
+    )
+
+
+def _when(at_us: int) -> str:
+    try:
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
+    except OverflowError:
+        return ""
+    return f"{at:%Y-%m-%d %H:%M}"
