@@ -70,7 +70,7 @@ def test_both_boards_tell_rank_class_interval_gap_floors_and_attempts(out: Path)
     assert board[0]["Ability, not measured"] == "the skill model needs 20 scenes"
     assert (out / "tables" / "c0-reviewers.tex").read_text().count("(leading)") == 2
     creators = rows(out / "tables" / "c0-creators.csv")
-    assert [row["Creator"] for row in creators][0] == "Wan 2.2"
+    assert creators[0]["Creator"] == "Wan 2.2"
     assert not {"cropped", "recompressed"} & {row["Creator"] for row in creators}
     assert [r["Control"] for r in rows(out / "tables" / "c0-creators-2.csv")] == [
         *("cropped", "recompressed")
