@@ -176,4 +176,4 @@ def test_a_number_is_the_same_however_it_is_written() -> None:
 def test_a_scene_without_a_real_clip_is_a_failure(brief: Brief, tmp_path: Path) -> None:
     failure = make(replace(brief, source=None), tmp_path / "a", way="scaled")
     assert isinstance(failure, Failure)
-    assert failure.reason is FailureReason.NOT_A_FILE
+    assert failure.reason is FailureReason.NO_BRIEF

@@ -34,6 +34,7 @@ class FailureReason(StrEnum):
     STAGE_FAILED = "stage-failed"
     NOT_RECORDED = "not-recorded"
     NO_BRIEF = "no-brief"
+    UNFIT = "unfit"
     STOPPED = "stopped"
     UNSTATED = "unstated"
 
@@ -96,6 +97,7 @@ _REMEDIES = {
     FailureReason.STAGE_FAILED: "Report it with its detail: a step of the job has a bug.",
     FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
     FailureReason.NO_BRIEF: "Give the scene what is missing, or leave out that setting.",
+    FailureReason.UNFIT: "Leave this scene out, or ask for something that it lends itself to.",
     FailureReason.STOPPED: "Run the same command again.",
     FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",
 }

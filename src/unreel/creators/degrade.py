@@ -3,8 +3,6 @@
 A control. What a reviewer makes of a clip must not hang on how it was compressed, scaled, cropped or timed.
 """
 
-import asyncio
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,12 +12,12 @@ from pydantic import Field, field_serializer, model_validator
 
 from unreel.core.errors import InvalidSettingError, known_names
 from unreel.core.facts import ClipFacts
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side
 from unreel.creators.kind import CreatorKeys, Surroundings
-from unreel.media.access import media_reader
+from unreel.creators.reworking import Rework, ReworkingCreator
 from unreel.media.normalise import NormalForm
 from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, own_form
 from unreel.media.render import OWN_SPEED, WHOLE, Cut
@@ -76,44 +74,20 @@ class DegradeKeys(CreatorKeys):
         return self.way
 
     def open(self, name: str, around: Surroundings) -> Creator:
-        return DegradeCreator(name, self, around)
+        return ReworkingCreator(name, self._degrade, side=self.side, around=around)
 
-
-class DegradeCreator:
-    """Changes the real clip of a scene: the same seed gives the same bytes."""
-
-    side: ClassVar[Side] = Side.CONTROL
-    settings: ClassVar[frozenset[Setting]] = frozenset(Setting)
-
-    def __init__(self, name: str, keys: DegradeKeys, around: Surroundings) -> None:
-        self.name = name
-        self._keys = keys
-        self._open = ExitStack()
-        self._reader = self._open.enter_context(
-            media_reader(around.settings, trusted=around.trusted)
-        )
-
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
-        """The changed clip."""
-        return await asyncio.to_thread(self._change, brief, Folder(workplace.folder))
-
-    async def close(self) -> None:
-        """Let go of the reader's processes."""
-        self._open.close()
-
-    def _change(self, brief: Brief, into: Folder) -> Made | Failure:
-        if brief.source is None:
-            return Failure(FailureReason.NOT_A_FILE, f"the scene {brief.id!a} has no real clip")
-        facts = self._reader.probe(brief.source)
+    def _degrade(self, rework: Rework) -> Made | Failure:
+        facts = rework.reader.probe(rework.source)
         if isinstance(facts, Failure):
             return facts
-        change = _plan(self._keys, facts, brief)
-        data = self._reader.render(brief.source, change.cut, form=change.form, speed=change.speed)
+        change = _plan(self, facts, rework.brief)
+        data = rework.reader.render(rework.source, change.cut, form=change.form, speed=change.speed)
         if isinstance(data, Failure):
             return data
+        into = rework.into
         return Made(
-            file=into.write("clip.mp4", data),
-            model=f"unreel {self._keys.way}",
+            file=Folder(into.parent).write(into.name, data),
+            model=f"unreel {self.way}",
             parameters=change.told,
             cost_usd=Decimal(0),
         )

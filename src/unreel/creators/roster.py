@@ -13,6 +13,7 @@ CREATORS: Final[Registry[type[CreatorKeys]]] = Registry(
     {
         "degrade": Lazy("unreel.creators.degrade:DegradeKeys"),
         "diffusers": Lazy("unreel.creators.diffusers:DiffusersKeys"),
+        "encoded": Lazy("unreel.arena.injected:EncodedKeys"),
         "endpoint": Lazy("unreel.creators.endpoint.section:EndpointKeys"),
         "folder": Lazy("unreel.creators.folder:FolderKeys"),
         FROZEN: Lazy("unreel.creators.held:HeldKeys"),

@@ -1,0 +1,116 @@
+"""Clean clips with a known trace as a creator of a season, and the same clips without it as its control."""
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import Settings
+from unreel.core.trace import Category, Trace
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.creators.section import CreatorSection
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.recipes.check import check_sections
+from unreel.testing.creators import CreatorKit, Desk, sample_briefs
+
+
+def section(kind: str = "inject", **keys: Any) -> CreatorSection:
+    return check_sections(CreatorSection, {"name": "known traces", "kind": kind} | keys)
+
+
+def opened(told: CreatorSection) -> Creator:
+    return told.opener(settings=Settings(), trusted=True).open()
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> Brief:
+    return sample_briefs(tmp_path / "real", frozenset({Setting.IMAGE}))[0]
+
+
+def make(told: CreatorSection, brief: Brief, folder: Path) -> Made | Failure:
+    folder.mkdir(exist_ok=True)
+
+    async def once() -> Made | Failure:
+        creator = opened(told)
+        try:
+            return await creator.make(brief, Desk(folder))
+        finally:
+            await creator.close()
+
+    return asyncio.run(once())
+
+
+class TestInjected(CreatorKit):
+    free = True
+
+    @pytest.fixture
+    def creator(self) -> Creator:
+        return opened(section(categories=["sudden-blurring"], strength=1))
+
+
+class TestEncoded(CreatorKit):
+    free = True
+
+    @pytest.fixture
+    def creator(self) -> Creator:
+        return opened(section("encoded"))
+
+
+def test_its_clips_count_as_generated_and_those_without_a_trace_as_real() -> None:
+    assert section().opener(settings=Settings()).side is Side.GENERATED
+    assert section("encoded").opener(settings=Settings()).side is Side.CONTROL
+
+
+def test_the_truth_about_a_trace_goes_with_its_clip(brief: Brief, tmp_path: Path) -> None:
+    made = make(section(categories=["sudden-blurring"], strength=1), brief, tmp_path / "a")
+    assert isinstance(made, Made)
+    (trace,) = TypeAdapter(tuple[Trace, ...]).validate_json(made.traces)
+    assert trace.categories == {Category.SUDDEN_BLURRING}
+    assert trace.track
+    assert trace.explanation
+    assert made.parameters["category"] == "sudden-blurring"
+
+
+def test_without_a_trace_nothing_is_said_to_be_wrong(brief: Brief, tmp_path: Path) -> None:
+    made = make(section("encoded"), brief, tmp_path / "a")
+    assert isinstance(made, Made)
+    assert made.traces == ""
+
+
+def test_what_is_injected_is_drawn_by_the_seed(brief: Brief, tmp_path: Path) -> None:
+    told = section(strength=1, categories=["sudden-blurring", "object-distortion"])
+    drawn = set()
+    for seed in range(4):
+        made = make(told, replace(brief, seed=seed), tmp_path / str(seed))
+        assert isinstance(made, Made)
+        drawn.add(json.loads(made.traces)[0]["explanation"] + str(made.parameters["category"]))
+    assert len(drawn) > 1
+
+
+def test_a_clip_in_which_nothing_can_go_wrong_is_a_failure_that_says_why(
+    brief: Brief, tmp_path: Path
+) -> None:
+    tiny = tmp_path / "tiny.mp4"
+    tiny.write_bytes(synthesise(ClipRecipe(n_frames=2)))
+    failure = make(section(), replace(brief, source=tiny), tmp_path / "a")
+    assert isinstance(failure, Failure)
+    assert failure.reason is FailureReason.UNFIT
+    assert "can be put into this clip" in failure.detail
+
+
+def test_the_order_of_categories_makes_no_other_entrant_and_their_number_does() -> None:
+    one, other = ["sudden-blurring", "object-merging"], ["object-merging", "sudden-blurring"]
+    assert section(categories=one).stable_name == section(categories=other).stable_name
+    assert section(categories=one).stable_name != section().stable_name
+    assert section(categories=one[:1]).stable_name.startswith("inject:sudden-blurring-")
+
+
+def test_what_has_no_known_look_is_not_injected() -> None:
+    with pytest.raises(InvalidSettingError, match="other"):
+        section(categories=["other"])
