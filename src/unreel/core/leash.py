@@ -30,6 +30,7 @@ class Leash:
     Args:
         command: what to run.
         log: where all that it says goes.
+        errors: where what it says on its second stream goes instead.
         environment: all that it finds there.
         folder: where it runs.
     """
@@ -39,6 +40,7 @@ class Leash:
         command: Sequence[str],
         *,
         log: IO[bytes],
+        errors: IO[bytes] | None = None,
         environment: Mapping[str, str],
         folder: Path,
     ) -> None:
@@ -48,7 +50,7 @@ class Leash:
                 [sys.executable, "-I", __file__, str(reading), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=log,
+                stderr=log if errors is None else errors,
                 pass_fds=[reading],
                 env=dict(environment),
                 cwd=folder,

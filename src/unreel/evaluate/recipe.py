@@ -16,6 +16,10 @@ from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.section import ReviewerSection
 
 _REVIEWER: Final = "reviewer"
+_FRESH: Final = frozenset(
+    {"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"}
+)
+"""Keys that earlier releases did not know: they are stored where somebody gave them."""
 
 
 class EvalRecipe(Section):
@@ -98,7 +102,7 @@ class EvalRecipe(Section):
         unused = {"choice"} if self.limit is None else set()
         kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
-        fresh = {"box_space", "gpus", "parser"} - self.reviewer.model_fields_set
+        fresh = _FRESH - self.reviewer.model_fields_set
         return kept | {name: value for name, value in described.items() if name not in fresh}
 
 

@@ -12,9 +12,19 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from unreel.core.errors import InvalidSettingError, UnreelError, known_names
 from unreel.core.question import Instrument
 from unreel.core.registry import Lazy, require_extra
+from unreel.core.server import read_server
 from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
-from unreel.recipes.section import Connections, Count, Deadline, MaxTokens, Section, Text, Unit
+from unreel.recipes.section import (
+    MOST_PARTS,
+    Connections,
+    Count,
+    Deadline,
+    MaxTokens,
+    Section,
+    Text,
+    Unit,
+)
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.budget import Price, read_prices
@@ -31,6 +41,15 @@ from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_addres
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.taught import Taught, read_taught
 from unreel.reviewers.opening import Opener, lend
+from unreel.reviewers.outside.opening import (
+    COMMAND,
+    HTTP,
+    Visit,
+    open_program,
+    open_service,
+    read_outside_name,
+)
+from unreel.reviewers.outside.scores import Reading, ScoreMeans
 from unreel.reviewers.parts import Showing
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
@@ -41,13 +60,15 @@ if TYPE_CHECKING:  # an endpoint's client takes its time to load
 _LOCAL_REVIEWER: Final = Lazy("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 OBJECT: Final = "python:"
 """Before the name of a reviewer that a Python program handed over."""
+_OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
 class ReviewerSection(Section):
     """Everything that decides who answers, and how."""
 
     model: Text
-    """`provider/name`, `provider/name@URL`, `local/FOLDER`, or a name of `unreel.reviewers.roster`."""
+    """`provider/name`, `provider/name@URL`, `local/FOLDER`, `command:NAME`, `http:NAME`, or a name of
+    `unreel.reviewers.roster`."""
     recorded: Text | None = None
     """The answers that the model `recorded` replays."""
     max_tokens: MaxTokens = 2048
@@ -72,6 +93,14 @@ class ReviewerSection(Section):
     """A TOML file of prices, needed for a cap on cost."""
     gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
     """What each worker takes on a cluster, for a model that runs there."""
+    command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
+    url: Text | None = None
+    """The address of a model `http:NAME`: it is posted a clip, or its frames, and replies with a score."""
+    score_means: ScoreMeans = "generated"
+    """What a high score of theirs means."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """From which score on a clip is called so."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,6 +114,8 @@ class ReviewerSection(Section):
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, model: str) -> str:
+        if model.startswith((COMMAND, HTTP)):
+            return read_outside_name(model)
         if model.startswith(LOCAL):
             return model  # whoever opens it looks for the folder: a stored run is read without
         if names_server(model) and not model.startswith(OBJECT):
@@ -103,6 +134,19 @@ class ReviewerSection(Section):
         if space is not None and not (served and space.startswith(RESIZED)):
             declare_space(space, width=1, height=1)
         return space
+
+    @model_validator(mode="after")
+    def _outsider_is_described(self) -> "ReviewerSection":
+        kind = self.model.partition(":")[0] + ":"
+        for prefix, field in _OUTSIDE_FIELDS.items():
+            given, needed = bool(getattr(self, field)), kind == prefix
+            if given is not needed:
+                problem = f"{self.model} needs it" if needed else f"only {prefix}NAME has one"
+                remedy = f"Write model = '{prefix}NAME' and {field} = ... together"
+                raise InvalidSettingError(field, problem, remedy)
+        if self.url is not None:
+            read_server(self.url)
+        return self
 
     @property
     def is_served(self) -> bool:
@@ -129,6 +173,8 @@ class ReviewerSection(Section):
             return self._local()
         if self.is_served:
             return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
+        if self.model.startswith((COMMAND, HTTP)):
+            return self._outside(key_hosts, seed)
         if self.learns:
             setting, problem = (
                 "model",
@@ -199,6 +245,25 @@ class ReviewerSection(Section):
             return family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
         except UnreelError:
             return None
+
+    def _outside(self, key_hosts: str, seed: int) -> Opener:
+        reading = Reading(score_means=self.score_means, threshold=self.threshold)
+        if self.url is None:
+            return open_program(
+                self.model,
+                self.command,
+                reading,
+                seconds=self.deadline_s,
+                at_once=self.max_connections,
+            )
+        visit = Visit(
+            url=self.url,
+            show="clip" if self.show == "clip" else "frames",
+            connections=self.max_connections,
+            most=self.max_requests,
+            patience=self.patience,
+        )
+        return open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
 
     def _local(self) -> Opener:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")

@@ -48,6 +48,9 @@ class Asker:
     the others is not held against it.
     """
 
+    read: Callable[..., Reply | Setback] = staticmethod(read_raw)
+    """What a server's bytes mean; those that speak no chat have another."""
+
     def __init__(
         self,
         transport: Transport,
@@ -156,10 +159,17 @@ class Asker:
             return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
         if isinstance(raw, Failure):
             return Setback(failure=raw)
-        outcome = _read(raw)
+        outcome = self._read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
         return outcome
+
+    def _read(self, raw: RawReply) -> Reply | Setback:
+        try:
+            return self.read(raw, now=datetime.now(UTC))
+        except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
+            detail = f"the reply cannot be read ({type(error).__name__})"
+            return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
     def _learn(self, outcome: Reply | Setback | None, ticket: "_Ticket") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
@@ -186,14 +196,6 @@ class Asker:
 class _Ticket:
     number: int
     gate: Go
-
-
-def _read(raw: RawReply) -> Reply | Setback:
-    try:
-        return read_raw(raw, now=datetime.now(UTC))
-    except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
-        detail = f"the reply cannot be read ({type(error).__name__})"
-        return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
 def _blames_server(failure: Failure) -> bool:

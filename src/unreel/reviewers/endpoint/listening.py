@@ -8,8 +8,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.server import Server
 from unreel.reviewers.endpoint.keys import Contact
-from unreel.reviewers.endpoint.providers import Server
 
 _KNOCK_S: Final = 3.0
 _MOST_BYTES: Final = 1 << 20

@@ -37,10 +37,7 @@ def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
     """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
-    try:
-        body = json.loads(raw.body)
-    except (ValueError, RecursionError):
-        body = None
+    body = _parse(raw.body)
     if not isinstance(body, dict):
         return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
@@ -49,6 +46,23 @@ def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
             return _read_refusal(RawReply(code, raw.body, raw.retry_after), now=now)
         return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
     return _read_completion(body)
+
+
+def read_object(raw: RawReply, *, now: datetime) -> Reply | Setback:
+    """The JSON object in `raw` as its text, for servers that speak no chat."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _read_refusal(raw, now=now)
+    body = _parse(raw.body)
+    if not isinstance(body, dict):
+        return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
+    return Reply(text=raw.body.decode("utf-8-sig"))
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:

@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible server: bytes out, bytes in, never more than a cap."""
+"""One request to a server that judges: bytes out, bytes in, never more than a cap."""
 
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -24,6 +24,17 @@ class RawReply:
     retry_after: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where bodies are posted below the address, and what they are."""
+
+    path: str
+    kind: str = "application/json"
+
+
+CHAT: Final = Post("/chat/completions")
+
+
 class Transport(Protocol):
     """Carries one request. It neither retries nor limits time: the caller does."""
 
@@ -44,9 +55,16 @@ class HttpTransport:
     """
 
     def __init__(
-        self, address: Address, *, api_key: str | None, max_connections: int, cap_bytes: int
+        self,
+        address: Address,
+        *,
+        api_key: str | None,
+        max_connections: int,
+        cap_bytes: int,
+        post: Post = CHAT,
     ) -> None:
         self._cap_bytes = cap_bytes
+        self._path = post.path
         self._api_key = api_key
         server = address.server
         self._http = httpx2.AsyncClient(
@@ -54,7 +72,7 @@ class HttpTransport:
             headers={
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",  # or a body would grow after the cap
-                "Content-Type": "application/json",
+                "Content-Type": post.kind,
                 "User-Agent": f"unreel/{version('unreel')}",
             },
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -71,7 +89,7 @@ class HttpTransport:
             headers["Authorization"] = f"Bearer {self._api_key}"
         try:
             async with self._http.stream(
-                "POST", "/chat/completions", content=body, headers=headers
+                "POST", self._path, content=body, headers=headers
             ) as response:
                 return await _read(response, cap_bytes=self._cap_bytes)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through

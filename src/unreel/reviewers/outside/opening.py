@@ -1,0 +1,100 @@
+"""What opens a program or a service as a reviewer: described by values that pickle, loaded when it is asked."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.retrying import Patience
+from unreel.core.server import key_variable, read_server, require_secret_way
+from unreel.core.settings import read_secret
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.opening import Opener
+from unreel.reviewers.outside.program import Program, read_program
+from unreel.reviewers.outside.scores import Reading, Shown, outside_name
+
+COMMAND: Final = "command:"
+"""Before the name of a program that judges clips."""
+HTTP: Final = "http:"
+"""Before the name of a service that judges clips."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Where a service is, what it is shown, and how hard and how much it may be asked."""
+
+    url: str
+    show: Shown
+    connections: int
+    most: int | None
+    patience: Patience
+
+
+def read_outside_name(model: str) -> str:
+    """`model`, where it is one of these with a plain name.
+
+    Raises:
+        InvalidSettingError: Its name is none.
+    """
+    kind, _, name = model.partition(":")
+    if not _NAME.fullmatch(name):
+        setting, problem = "model", f"{name!a} is no name for a {kind} reviewer"
+        raise InvalidSettingError(setting, problem, f"Write {kind}:my-detector, letters and digits")
+    return model
+
+
+def open_program(
+    model: str, command: Sequence[str], reading: Reading, *, seconds: float, at_once: int
+) -> Opener:
+    """What opens `command:NAME`; its files are looked for from here.
+
+    Raises:
+        InvalidSettingError: There is no such program.
+    """
+    program = read_program(command, Path())
+    name = outside_name(model, reading, *program.identity)
+    return Opener(name=name, build=partial(_program, name, program, reading, seconds, at_once))
+
+
+def open_service(
+    model: str, visit: Visit, reading: Reading, *, key_hosts: str, seed: int
+) -> Opener:
+    """What opens `http:NAME`; where it runs is no part of its name.
+
+    Raises:
+        InvalidSettingError: A key would travel in clear.
+    """
+    server = read_server(visit.url)
+    variable = key_variable(server, key_hosts)
+    if variable is not None:
+        require_secret_way(server, variable)
+    name = outside_name(model, reading, visit.show)
+    return Opener(name=name, build=partial(_service, name, visit, reading, variable, seed))
+
+
+def _program(
+    name: str, program: Program, reading: Reading, seconds: float, at_once: int
+) -> Reviewer:
+    from unreel.reviewers.outside.command import CommandReviewer, Pace
+
+    return CommandReviewer(name, program, reading, Pace(seconds=seconds, at_once=at_once))
+
+
+def _service(
+    name: str, visit: Visit, reading: Reading, variable: str | None, seed: int
+) -> Reviewer:
+    from unreel.reviewers.outside.service import HttpReviewer, Service
+
+    service = Service(
+        url=visit.url,
+        show=visit.show,
+        api_key=None if variable is None else read_secret(variable),
+        max_connections=visit.connections,
+        max_requests=visit.most,
+        patience=visit.patience,
+    )
+    return HttpReviewer(name, service, reading, seed=seed)
