@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from unreel.arena.lineup import read_lineup
+from unreel.arena.people import read_people, with_people
 from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.planning import Planned
@@ -49,12 +50,17 @@ def conditions_of(path: Path | str | SeasonFolder) -> tuple[str, ...]:
 
 
 def read_play(
-    path: Path | str | SeasonFolder, condition: str | None = None, *, lineup: Lineup | None = None
+    path: Path | str | SeasonFolder,
+    condition: str | None = None,
+    *,
+    lineup: Lineup | None = None,
+    people: bool = False,
 ) -> Play:
     """All answers of a season under one condition; the first one where none is named.
 
     A reviewer that was taken out is among them. Clips of creators that were taken out are so only with a `lineup` that
     holds them: see `read_lineup`. Nobody who came later met those, and nobody shall lack them.
+    With `people`, those whose votes the season keeps are reviewers too: see `arena.people`.
 
     Raises:
         UnreelError: Nothing was played there, the condition is none of the season's, or its answers are about pairs.
@@ -80,7 +86,7 @@ def read_play(
                 columns[0].append(names.index(shown[each.name]))
                 columns[1].append(place[answered.clip])
                 columns[2].append(answered.said)
-    return Play(
+    play = Play(
         lineup=lineup,
         condition=condition,
         reviewers=names,
@@ -89,6 +95,7 @@ def read_play(
         clip=np.array(columns[1], dtype=np.int32),
         said=np.array(columns[2], dtype=np.int8),
     )
+    return with_people(play, read_people(folder)[1]) if people else play
 
 
 def read_answers(

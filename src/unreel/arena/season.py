@@ -18,6 +18,7 @@ from unreel.protocols.protocol import protocol
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text, Unit
 from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.outside.program import beside
 from unreel.reviewers.section import ReviewerSection
 
 FLOORS: Final = ("coin", "always-real", "metadata", "motion")
@@ -57,9 +58,11 @@ class ReviewerEntry(ReviewerSection):
         for key in _FILES:
             if given.get(key):
                 given[key] = str(base / Path(given[key]).expanduser())
+        if self.command:
+            given["command"] = beside(self.command, base)
         if self.model.startswith(_LOCAL):
-            beside = base / Path(self.model.removeprefix(_LOCAL)).expanduser()
-            given["model"] = f"{_LOCAL}{beside}" if beside.exists() else self.model
+            own = base / Path(self.model.removeprefix(_LOCAL)).expanduser()
+            given["model"] = f"{_LOCAL}{own}" if own.exists() else self.model
         return given
 
 

@@ -11,6 +11,7 @@ from unreel.core.registry import Lazy
 _WORDS: Final[Mapping[str, Word]] = {
     "plan": Word(Lazy("unreel.cli.arena_run:plan"), "Tell what a season would make and ask."),
     "run": Word(Lazy("unreel.cli.arena_run:run"), "Play a season, or go on playing it."),
+    "people": Word(Lazy("unreel.cli.arena_people:people"), "Let people's votes play as reviewers."),
     "rank": Word(Lazy("unreel.cli.arena_rank:rank"), "Rank who reviewed and who created."),
 }
 

@@ -24,7 +24,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     entrants = folder.require_played()
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
     standings = [
-        rank(read_play(folder, title), seed=entrants.seed, **more)
+        rank(read_play(folder, title, people=True), seed=entrants.seed, **more)
         for title in given["conditions"] or entrants.conditions
     ]
     if as_json:

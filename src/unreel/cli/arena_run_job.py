@@ -11,7 +11,7 @@ from unreel.arena.job import SeasonJob, SeasonOutcome, Turn, run_season
 from unreel.arena.season import read_season
 from unreel.arena.watching import Spectator
 from unreel.arena.working_folder import open_folder
-from unreel.cli.contacts import tell_contacts
+from unreel.cli.contacts import tell_contacts, tell_outsiders, tell_services
 from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, print_table, say
@@ -32,8 +32,11 @@ def play(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     job = _job(given)
     share_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
-    asked = [each.model for each in job.season.recipe.judges if job.calls(each.shown)]
-    tell_contacts(asked, job.access.settings)
+    asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
+    tell_contacts([each.model for each in asked], job.access.settings)
+    tell_outsiders(asked, job.access.settings)
+    called = [each for each in job.season.creators if job.calls(each.name)]
+    tell_services(called, job.access.settings)
     spectator = Spectator(
         on_begin=lambda whose: meter.begin(f"{whose}: "),
         on_due=meter.expect,

@@ -8,7 +8,7 @@ from typing import Any
 
 from unreel.cli.columns import read_mapping
 from unreel.cli.condition import read_conditions
-from unreel.cli.contacts import tell_contacts
+from unreel.cli.contacts import tell_contacts, tell_outsiders
 from unreel.cli.eval_words import Broken, Done, Foreseen, tell_done, tell_foreseen
 from unreel.cli.heaps import share_heaps
 from unreel.cli.meter import Meter
@@ -89,6 +89,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     if dry_run:
         return partial(tell_foreseen, _foresee(runs, way), as_json=as_json)
     tell_contacts([run.recipe.reviewer.model for run in runs], settings)
+    tell_outsiders([run.recipe.reviewer for run in runs], settings)
     for run in runs:
         require_conditional_puts(run.place)  # before a table there is waited for
         if not run.answers.exists():

@@ -1,5 +1,6 @@
 """`kind = "endpoint"`: which service, spoken to how, for how long and for how much."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
@@ -7,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, known_names
 from unreel.core.retrying import Patience
-from unreel.core.server import key_variable, read_server, require_secret_way
+from unreel.core.server import Server, key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
 from unreel.creators.contract import Creator, Setting
 from unreel.creators.endpoint.api import SHAPES, Api, Shape, Words
@@ -19,6 +20,16 @@ from unreel.recipes.section import Connections, Count, Deadline, Text, Unit
 
 _MIB = 1 << 20
 Dollars = Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A service, and the variable whose key goes along. It never holds the key."""
+
+    server: Server
+    variable: str | None
+    needs_key: bool
+    """Whether nobody is answered there without one."""
 
 
 class EndpointKeys(CreatorKeys):
@@ -103,20 +114,32 @@ class EndpointKeys(CreatorKeys):
         """The shape with what the recipe changes of it."""
         return check_sections(Api, self._shape.api.model_dump() | self.api)
 
-    def way(self, key_hosts: str) -> Way:
-        """Where it is asked, and with which key: the shape's own at its home, else what the environment says."""
-        api, url = self.spoken(), self._address()
-        server = read_server(url)
-        home = self._shape.home and server == read_server(self._shape.home)
+    def contact(self, key_hosts: str) -> Contact:
+        """Where it is asked, and whose key goes along: the shape's own at its home, else as the environment says.
+
+        Raises:
+            InvalidSettingError: The key would travel in clear.
+        """
+        server = read_server(self._address())
+        home = bool(self._shape.home) and server == read_server(self._shape.home)
         variable = self._shape.home_key if home else key_variable(server, key_hosts)
-        if variable:
+        if variable is not None:
             require_secret_way(server, variable)
-        if home and not read_secret(self._shape.home_key):
-            problem = f"not set, and {server} answers nobody without a key"
-            remedy = f"Run `export {self._shape.home_key}=...` with your key, or name another url"
-            raise InvalidSettingError(self._shape.home_key, problem, remedy)
-        key = read_secret(variable) if variable else None
-        return Way(url=url, header=api.key_header, prefix=api.key_prefix, key=key)
+        return Contact(server=server, variable=variable, needs_key=home)
+
+    def way(self, key_hosts: str) -> Way:
+        """The same with the key itself.
+
+        Raises:
+            InvalidSettingError: The key would travel in clear, or the home is asked without one.
+        """
+        api, asked = self.spoken(), self.contact(key_hosts)
+        key = None if asked.variable is None else read_secret(asked.variable)
+        if asked.needs_key and not key:
+            problem = f"not set, and {asked.server} answers nobody without a key"
+            remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
+            raise InvalidSettingError(str(asked.variable), problem, remedy)
+        return Way(url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key)
 
     def open(self, name: str, around: Surroundings) -> Creator:
         from unreel.creators.endpoint.creator import EndpointCreator, Terms

@@ -1,0 +1,146 @@
+"""People as reviewers of a season: each of them, and what most of them say.
+
+The truth of a season is where a clip comes from. People never settle that, so their votes are held against
+nothing that they made.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from unreel.annotate.judgements import Traced, Voted
+from unreel.annotate.publishing.edition import give_aliases
+from unreel.annotate.reading import CampaignRecords, judgements
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.benchmarks.entry import Entry
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.judgement import Label
+from unreel.recipes.section import Section, Text
+
+if TYPE_CHECKING:
+    from unreel.arena.working_folder import SeasonFolder
+
+FILE: Final = "people.json"
+PERSON: Final = "person: "
+"""Before the name of each, so that nobody is taken for a model."""
+MAJORITY: Final = "people: majority"
+_MOST_BYTES: Final = 256 << 20
+_SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What one person says of one clip."""
+
+    clip: str
+    """Its name in the set of the season."""
+    voter: str
+    label: Label
+
+
+class People(Section):
+    """The votes that a season keeps."""
+
+    source: Text
+    """Where they are from, for whoever looks at the board."""
+    ballots: tuple[tuple[str, str, Label], ...] = Field(default=())
+    """Clip, voter, and what they say."""
+
+
+def entry_ballots(entries: Iterable[Entry]) -> Iterator[Ballot]:
+    """The votes that a benchmark holds of its clips."""
+    for entry in entries:
+        for vote in entry.votes:
+            yield Ballot(entry.name, vote.voter, vote.label)
+
+
+def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[Ballot]:
+    """What counts in a campaign of `unreel annotate` and says real or generated; people by aliases unless `named`.
+
+    What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
+    """
+    found = [
+        Ballot(each.task.names[0], each.annotator, each.value.label)
+        for each in judgements(records)
+        if isinstance(each.value, Voted | Traced) and each.value.label is not None
+    ]
+    aliases = give_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
+    return [Ballot(each.clip, aliases[each.voter], each.label) for each in found]
+
+
+def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[Ballot]) -> None:
+    """Keep the votes beside the season, in the place of those that were kept before."""
+    rows = [[each.clip, each.voter, each.label.value] for each in ballots]
+    folder.write_json(FILE, {"source": source, "ballots": rows})
+
+
+def read_people(folder: "SeasonFolder") -> tuple[str, tuple[Ballot, ...]]:
+    """Where a season's votes are from, and the votes; none where nobody kept any.
+
+    Raises:
+        UnreadableSourceError: The file is damaged.
+    """
+    try:
+        kept = People.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+    except FileNotFoundError:
+        return "", ()
+    except (ValidationError, InvalidValueError) as error:
+        remedy = "Run `unreel arena people` again"
+        raise UnreadableSourceError(FILE, "no votes of people", remedy) from error
+    return kept.source, tuple(Ballot(*row) for row in kept.ballots)
+
+
+def with_people(play: Play, ballots: Iterable[Ballot]) -> Play:
+    """`play` with each person as a reviewer of the clips they saw, and all of them as one more.
+
+    Votes about clips that are not in the lineup are left out. Of two votes of a person on a clip the first counts.
+    """
+    place = {name: at for at, name in enumerate(play.lineup.clips)}
+    said: dict[str, dict[int, int]] = {}
+    for ballot in ballots:
+        if ballot.clip in place:
+            seen = said.setdefault(f"{PERSON}{ballot.voter}", {})
+            seen.setdefault(place[ballot.clip], _SAID[ballot.label])
+    if not said:
+        return play
+    said[MAJORITY] = _majority(said.values())
+    taken = said.keys() & set(play.reviewers)
+    if taken:
+        msg = f"a reviewer of the season is called {min(taken)!a}. Give it another title"
+        raise InvalidValueError(msg)
+    return _joined(play, said)
+
+
+def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """What most say of each clip; as many on both sides say nothing."""
+    tally: dict[int, Counter[int]] = {}
+    for seen in each:
+        for clip, says in seen.items():
+            tally.setdefault(clip, Counter())[says] += 1
+    found = {}
+    for clip, votes in tally.items():
+        real, generated = votes[SAID_REAL], votes[SAID_GENERATED]
+        louder = SAID_GENERATED if generated > real else SAID_REAL
+        found[clip] = SILENT if real == generated else louder
+    return found
+
+
+def _joined(play: Play, said: Mapping[str, Mapping[int, int]]) -> Play:
+    reviewers = tuple(sorted({*play.reviewers, *said}))
+    at = {name: number for number, name in enumerate(reviewers)}
+    moved = np.array([at[name] for name in play.reviewers], dtype=np.int32)
+    new = [(at[name], clip, says) for name, seen in said.items() for clip, says in seen.items()]
+    who, clips, says = (np.array(column) for column in zip(*new, strict=True))
+    return Play(
+        lineup=play.lineup,
+        condition=play.condition,
+        reviewers=reviewers,
+        floors=play.floors,
+        reviewer=np.concatenate([moved[play.reviewer], who]).astype(np.int32),
+        clip=np.concatenate([play.clip, clips]).astype(np.int32),
+        said=np.concatenate([play.said, says]).astype(np.int8),
+    )
