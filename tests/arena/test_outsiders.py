@@ -1,0 +1,107 @@
+"""A season with a service that makes clips, a program and a service that judge: all that is not ours."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+from arena.seasons import Stadium, write_benchmark
+from creators import fault_server
+from creators.fault_server import FaultService
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL
+from unreel.arena.playing import read_play
+from unreel.core.failure import FailureReason
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+N_SCENES = 2
+DETECTOR = """
+import json, sys
+data = open(sys.argv[1], "rb").read()
+print(json.dumps({"score": 0.9 if len(data) > int(sys.argv[2].removeprefix("--above=")) else 0.2}))
+"""
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultService]:
+    clip = synthesise(ClipRecipe(n_frames=40, seed=9))
+    monkeypatch.setattr(fault_server, "CLIP", clip)
+    with FaultService() as service:
+        yield service
+
+
+@pytest.fixture
+def judge() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "16")
+            self.end_headers()
+            self.wfile.write(b'{"label":"real"}')
+
+        def log_message(self, *_words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}/judge"
+        http.shutdown()
+
+
+def _service(service: FaultService, fault: str) -> dict[str, object]:
+    return {
+        "name": fault,
+        "kind": "endpoint",
+        "url": service.url(fault),
+        "model": fault,
+        "deadline_s": 10,
+        "attempt_s": 5,
+        "poll_s": 0.05,
+        "usd_per_clip": "0.5",
+    }
+
+
+def test_services_and_programs_play_a_season_and_every_fault_is_told(
+    service: FaultService, judge: str, tmp_path: Path
+) -> None:
+    write_benchmark(tmp_path / "bench", n_scenes=N_SCENES)
+    (tmp_path / "detector.py").write_text(DETECTOR)
+    faults = ("failed", "wrong-codec", "to-loopback", "announced", "html")
+    stadium = Stadium(
+        tmp_path,
+        creators=[_service(service, name) for name in ("good", *faults)],
+        reviewers=[
+            {"model": "command:size", "title": "program",
+             "command": [sys.executable, "detector.py", "{clip}", "--above=10"]},
+            {"model": "http:judge", "title": "service", "url": judge, "show": "clip"},
+        ],
+        head={"floors": False},
+    )  # fmt: skip
+    stadium.play()
+    rows = list(stadium.folder.made.rows())
+    assert len(rows) == N_SCENES * (1 + len(faults))
+    ended = {row["creator"]: row["failure_reason"] for row in rows}
+    assert ended["good"] is None
+    assert ended["failed"] == FailureReason.REFUSED.value
+    assert ended["to-loopback"] == FailureReason.NOT_NAMED.value
+    assert ended["announced"] == FailureReason.TOO_LARGE.value
+    assert ended["html"] == FailureReason.MALFORMED_REPLY.value
+    assert ended["wrong-codec"] is not None
+    assert service.trapped == []
+    assert service.books["good"].posts == N_SCENES
+    found = read_play(stadium.folder)
+    assert set(found.reviewers) == {"program", "service"}
+    said: dict[str, set[int]] = {name: set() for name in found.reviewers}
+    for who, what in zip(found.reviewer, found.said, strict=True):
+        said[found.reviewers[who]].add(int(what))
+    assert said == {"program": {SAID_GENERATED}, "service": {SAID_REAL}}
+    assert (found.lineup.creator != NOBODY).sum() == N_SCENES
+    stadium.play()
+    assert service.books["good"].posts == N_SCENES
+    # Both scenes were made as the same bytes, which nobody is asked about twice.
+    assert stadium.answers() == {"program": 3, "service": 3}
