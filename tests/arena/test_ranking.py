@@ -106,7 +106,7 @@ def test_floors_are_shown_without_a_rank_and_do_not_judge_creators() -> None:
         assert _named(board, name).figures["fakeness"] == bare.figures["fakeness"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     leaves_out=st.sets(st.sampled_from([*CREATORS, "real"]), min_size=1),
     chance=st.floats(0, 1),

@@ -8,6 +8,7 @@ import numpy as np
 from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, Play
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
+from unreel.stats.sample import BoolArray
 from unreel.stats.skill import Skills, measure_skill, standardise
 from unreel.stats.skill_rows import Answers, Shape
 
@@ -33,7 +34,7 @@ def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
     rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
     clip = play.clip[rows]
     scaled = standardise(of_clips, np.unique(clip))
-    alike = ~scaled.any(axis=0)
+    alike: BoolArray = np.all(scaled == 0, axis=0)
     shape = Shape(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
     skills = measure_skill(
         Answers(
@@ -45,10 +46,10 @@ def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
         ),
         shape,
     )
-    return _told(skills, nuisances, list(map(bool, alike)))
+    return _told(skills, nuisances, alike)
 
 
-def _told(skills: Skills, nuisances: Sequence[str], alike: Sequence[bool]) -> Abilities:
+def _told(skills: Skills, nuisances: Sequence[str], alike: BoolArray) -> Abilities:
     moved = iter(skills.sway)
     nothing = Unmeasured("all clips are alike in it, or nobody knows it")
     both = zip(skills.ability, skills.bias, strict=True)

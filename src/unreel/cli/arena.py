@@ -13,6 +13,9 @@ _WORDS: Final[Mapping[str, Word]] = {
     "run": Word(Lazy("unreel.cli.arena_run:run"), "Play a season, or go on playing it."),
     "people": Word(Lazy("unreel.cli.arena_people:people"), "Let people's votes play as reviewers."),
     "rank": Word(Lazy("unreel.cli.arena_rank:rank"), "Rank who reviewed and who created."),
+    "published": Word(
+        Lazy("unreel.cli.arena_published:published"), "The papers' tables through the same ranking."
+    ),
 }
 
 

@@ -30,7 +30,7 @@ MOST_GUESS: Final = 0.2
 SPREAD: Final = 3.0
 """Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
 _STEPS: Final = 200
-_SETTLED: Final = 1e-10
+_SETTLED: Final = 1e-8
 _HALVINGS: Final = 30
 
 
@@ -157,22 +157,28 @@ def _floor(answers: Answers, shape: Shape, model: Model) -> float:
         return model.guess
     bare = Rows.of(answers, replace(shape, n_nuisances=0))
 
+    near = np.zeros(bare.shape.n_terms)
+
     def unlikely(guess: float) -> float:
-        return guess / FEW_SLIPS - _most_likely(bare, guess, model.spread)[1]
+        near[:], height = _most_likely(bare, guess, model.spread, start=near)
+        return guess / FEW_SLIPS - height
 
+    without = unlikely(0.0)
     found = minimize_scalar(
-        unlikely, bounds=(0.0, MOST_GUESS), method="bounded", options={"xatol": 1e-5}
+        unlikely, bounds=(0.0, MOST_GUESS), method="bounded", options={"xatol": 1e-4}
     )
-    return float(found.x) if found.fun < unlikely(0.0) else 0.0
+    return float(found.x) if found.fun < without else 0.0
 
 
-def _most_likely(rows: Rows, guess: float, spread: float) -> tuple[Array, float]:
+def _most_likely(
+    rows: Rows, guess: float, spread: float, *, start: Array | None = None
+) -> tuple[Array, float]:
     """The terms, and how likely they are with the answers.
 
     Fisher's scoring, a step halved until it climbs; the prior makes every step solvable.
     """
     pull = 1 / spread**2
-    terms = np.zeros(rows.shape.n_terms)
+    terms = np.zeros(rows.shape.n_terms) if start is None else start.copy()
     height = rows.likelihood(terms, guess) - pull * float(terms @ terms) / 2
     for _ in range(_STEPS):
         weights = rows.weigh(terms, guess)

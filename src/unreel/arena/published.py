@@ -1,0 +1,205 @@
+"""The papers' tables through the arena's own ranking: every verdict figure that `unreel published check` knows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Literal
+
+from unreel.arena.comparing import places
+from unreel.arena.counted import Counted, counted_play
+from unreel.arena.play import Play
+from unreel.arena.ranking import rank
+from unreel.arena.standings import Cell, Standings
+from unreel.benchmarks.published.counts import (
+    COLUMNS,
+    COUNT_TABLES,
+    REAL,
+    Count,
+    count_tables,
+    two_places,
+)
+from unreel.benchmarks.published.tables import (
+    Line,
+    creator_lines,
+    goldens,
+    human_rows,
+    reviewer_lines,
+    trace_rows,
+)
+from unreel.benchmarks.published.trace_check import N_FAKE, N_REAL, SPLITS
+from unreel.core.estimate import Estimate, Measured
+from unreel.protocols.formulas import PERCENT, paper_round
+
+NO_VERDICTS: Final = ("DTR overall", "DTR table 1 explained", "VRT human clips", "VRB pairs")
+"""Checks of `unreel published check` about other things than who said real or generated."""
+_GENERATED: Final = "generated"
+_HUMAN: Final = "Human"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalculated:
+    """A printed figure, and the arena's."""
+
+    check: str
+    """Which check of `unreel published check` it belongs to."""
+    cell: str
+    printed: Decimal
+    arena: Decimal
+    interval: tuple[Decimal, Decimal] | None = None
+    """By clips that are taken as independent, since counts do not say which is which."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the paper prints what its counts give."""
+        return self.printed == self.arena
+
+
+def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[Recalculated, ...]:
+    """Every printed verdict figure that has counts, each through `rank`."""
+    return (
+        *_trace_accuracies(seed=seed, resamples=resamples),
+        *_reviewer_cells(rank(table_2(), seed=seed, resamples=resamples)),
+        *_means(reviewer_lines(), "VRT table 2", better="high"),
+        *_creator_cells(rank(table_3(), seed=seed, resamples=resamples)),
+        *_means(creator_lines(), "VRT table 3", better="low"),
+        *_humans(seed=seed, resamples=resamples),
+    )
+
+
+def table_2() -> Play:
+    """Video Reality Test's reviewers against the creators of table 2."""
+    tables = count_tables()
+    wanted = {REAL, *COLUMNS.values()}
+    return counted_play(
+        {
+            name: {line: count for line, count in tables[number].items() if line in wanted}
+            for name, number in COUNT_TABLES.items()
+        },
+        condition="Video Reality Test, table 2",
+    )
+
+
+def table_3() -> Play:
+    """Video Reality Test's creators and settings before the reviewers of table 3."""
+    tables = count_tables()
+    lines = {line.name for line in creator_lines()}
+    return counted_play(
+        {
+            name: {
+                line: count
+                for line, count in tables[COUNT_TABLES[name]].items()
+                if line in lines or line == REAL
+            }
+            for name in creator_lines()[0].cells
+        },
+        condition="Video Reality Test, table 3",
+    )
+
+
+def _reviewer_cells(standings: Standings) -> Iterator[Recalculated]:
+    cells = _by_names(standings)
+    for line in reviewer_lines():
+        for column, printed in line.cells.items():
+            cell = cells.get((line.name, COLUMNS[column]))
+            if cell is not None:
+                yield _told("VRT table 2 cells", f"{line.name}, {column}", printed, cell.accuracy)
+
+
+def _creator_cells(standings: Standings) -> Iterator[Recalculated]:
+    cells = _by_names(standings)
+    for line in creator_lines():
+        for column, printed in line.cells.items():
+            cell = cells.get((column, line.name))
+            if cell is not None:
+                yield _told("VRT table 3 cells", f"{line.name}, {column}", printed, cell.caught)
+
+
+def _humans(*, seed: int, resamples: int) -> Iterator[Recalculated]:
+    rows = human_rows()
+    real = Count(valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct)
+    made = {row.creator: Count(valid=row.n_fake, said_fake=row.fake_correct) for row in rows}
+    play = counted_play({_HUMAN: {REAL: real, **made}}, condition="Video Reality Test, table 16")
+    cells = _by_names(rank(play, seed=seed, resamples=resamples))
+    for row in rows:
+        balanced = cells[_HUMAN, row.creator].balanced
+        printed = row.score * PERCENT
+        yield _told("VRT human table", f"{_HUMAN}, {row.creator}", printed, balanced)
+
+
+def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[Recalculated]:
+    for split in SPLITS:
+        play = counted_play(_trace_counts(split), condition=f"DeepTraceReward, {split}")
+        standings = rank(play, seed=seed, resamples=resamples)
+        figures = {one.name: one.figures for one in standings.reviewers}
+        for row in trace_rows(split):
+            if row.model not in figures:
+                continue
+            found, cell = figures[row.model], f"{split}, {row.model}"
+            told = (
+                ("accuracy", row.accuracy, found["plain"]),
+                ("fake accuracy", row.fake_accuracy, found["caught"]),
+                ("real accuracy", row.real_accuracy, _rest(found["false-alarms"])),
+            )
+            for name, printed, value in told:
+                yield _told("DTR accuracy", f"{cell}, {name}", printed, value)
+
+
+def _trace_counts(split: str) -> Counted:
+    return {
+        row.model: {
+            REAL: Count(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
+            _GENERATED: Count(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
+        }
+        for row, golden in zip(trace_rows(split), goldens()["deeptracereward"][split], strict=True)
+        if golden["fake_correct"] is not None and golden["real_correct"] is not None
+    }
+
+
+def _means(
+    lines: Sequence[Line], table: str, *, better: Literal["high", "low"]
+) -> Iterator[Recalculated]:
+    """Averages and ranks from the printed cells, as the board takes them; a line with audio bears its base's rank."""
+    means = {line.name: _mean(line) for line in lines}
+    bases = [line.name for line in lines if line.base == line.name]
+    found = places([float(means[name]) for name in bases], better=better)
+    ranks: Mapping[str, int] = dict(zip(bases, found, strict=True))
+    for line in lines:
+        yield Recalculated(
+            check=f"{table} averages",
+            cell=f"{line.name}, average",
+            printed=line.average,
+            arena=two_places(means[line.name]),
+        )
+        yield Recalculated(
+            check=f"{table} ranks",
+            cell=f"{line.name}, rank",
+            printed=Decimal(line.rank),
+            arena=Decimal(ranks[line.base]),
+        )
+
+
+def _mean(line: Line) -> Fraction:
+    return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
+
+
+def _by_names(standings: Standings) -> Mapping[tuple[str, str], Cell]:
+    return {(cell.reviewer, cell.creator): cell for cell in standings.cells}
+
+
+def _rest(share: Measured) -> Measured:
+    if not isinstance(share, Estimate):
+        return share
+    value, low, high = (PERCENT - end for end in (share.value, share.high, share.low))
+    return Estimate(value=value, low=low, high=high, n=share.n, n_clusters=share.n_clusters)
+
+
+def _told(check: str, cell: str, printed: Decimal, value: Measured) -> Recalculated:
+    if not isinstance(value, Estimate):
+        raise TypeError(value.why)  # counts are there, so a figure is
+    figures = value.value, value.low, value.high
+    if check == "DTR accuracy":
+        arena, low, high = (paper_round(round(figure, 9)) for figure in figures)
+    else:
+        arena, low, high = (two_places(round(figure, 9)) for figure in figures)
+    return Recalculated(check=check, cell=cell, printed=printed, arena=arena, interval=(low, high))
