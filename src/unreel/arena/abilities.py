@@ -33,7 +33,7 @@ def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
     of_clips = lineup.nuisance[:, columns].astype(np.float64)
     rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
     clip = play.clip[rows]
-    scaled = standardise(of_clips, np.unique(clip))
+    scaled = standardise(of_clips, np.flatnonzero(np.bincount(clip)))
     alike: BoolArray = np.all(scaled == 0, axis=0)
     shape = Shape(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
     skills = measure_skill(

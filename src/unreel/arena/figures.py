@@ -125,6 +125,20 @@ _ALL: Final = (
         unit="logit",
     ),
     Figure(
+        name="pair-accuracy",
+        title="Finds the real one",
+        words="Pairs of a real and a generated clip in which it takes the real one for real (preference play).",
+        board="reviewers",
+        better="high",
+    ),
+    Figure(
+        name="took-first",
+        title="Took the first",
+        words="Pairs in which it takes the clip shown first for real: far from 50 it leans by order (preference play).",
+        board="reviewers",
+        better="neither",
+    ),
+    Figure(
         name="fakeness",
         title="Fakeness",
         words="Readable answers that call its clips generated; mean over reviewers.",
@@ -153,6 +167,21 @@ _ALL: Final = (
         board="creators",
         better="high",
         unit="logit",
+    ),
+    Figure(
+        name="strength",
+        title="Strength",
+        words="Log-odds by which its clip is taken for the real one of two (preference play, Bradley and Terry).",
+        board="creators",
+        better="high",
+        unit="logit",
+    ),
+    Figure(
+        name="taken-for-real",
+        title="Taken for real",
+        words="Pairs in which its clip is taken for the real one (preference play).",
+        board="creators",
+        better="high",
     ),
     Figure(
         name="called-generated",

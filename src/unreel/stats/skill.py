@@ -112,7 +112,7 @@ def measure_skill(
     """
     from scipy.special import stdtrit
 
-    n_scenes = len(np.unique(answers.scene))
+    n_scenes = int((np.bincount(answers.scene) > 0).sum())
     if n_scenes < fewest_clusters(level):
         few: Measured = Unmeasured(
             f"an interval at level {level:g} needs {fewest_clusters(level)} scenes, here are {n_scenes}"
@@ -224,13 +224,14 @@ def _variance(
         pull = np.append(pull, FEW_SLIPS**-2)
         centre = np.pad(centre, ((0, 0), (0, 1)))
     inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
-    labels, scene = np.unique(answers.scene, return_inverse=True)
-    by_scene = single.slopes(score, scene, len(labels))
+    met = np.bincount(answers.scene) > 0
+    n_scenes = int(met.sum())
+    by_scene = single.slopes(score, (np.cumsum(met) - 1)[answers.scene], n_scenes)
     by_scene = by_scene - by_scene.mean(axis=0)
     arm = centre @ inverse
     sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
     curvature = np.einsum("ij,ij->i", arm, centre)
-    larger: Array = np.maximum(sandwich * len(labels) / (len(labels) - 1), curvature)
+    larger: Array = np.maximum(sandwich * n_scenes / (n_scenes - 1), curvature)
     return larger
 
 
