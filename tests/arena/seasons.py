@@ -66,6 +66,7 @@ class Stadium:
     conditions: list[dict[str, Any]] = field(default_factory=list)
     head: dict[str, Any] = field(default_factory=dict)
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    out: str = "played"
 
     @property
     def file(self) -> Path:
@@ -73,7 +74,7 @@ class Stadium:
 
     @property
     def folder(self) -> SeasonFolder:
-        return SeasonFolder(Place(str(self.root / "played")))
+        return SeasonFolder(Place(str(self.root / self.out)))
 
     def write(self, *, pin: bool = True) -> Path:
         """The season as TOML, with the benchmark's hash."""

@@ -121,10 +121,10 @@ def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonO
     asking = job.asking(scenery)
     with _driving(folder):
         folder.place.put(RECIPE, job.season.text)
-        _survey(asking, spectator)
         judges, stumbled = enter_reviewers(asking)
         entrants = enter(asking, judges)
         folder.keep_entrants(entrants)
+        _survey(asking, entrants, spectator)
         made = tuple(_make_all(job, asking, entrants, spectator))
         spectator.on_phase("gathering the clips")
         current = gather(folder, scenery, entrants, job.access)
@@ -171,12 +171,14 @@ def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
     )
 
 
-def _survey(asking: Asking, spectator: Spectator) -> None:
-    """Look at the files of the benchmark: what briefs are made from, and floors learn from."""
+def _survey(asking: Asking, entrants: Entrants, spectator: Spectator) -> None:
+    """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
     scenery, folder = asking.scenery, asking.folder
     spectator.on_phase("looking at the benchmark")
+    held = (entry for each in entrants.creators for entry in scenery.held(each.held))
+    lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
     run_stages(
-        survey_rows(scenery.benchmark, scenery.entries, asking.access),
+        survey_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
         [SurveyStage(asking.access)],
         table=folder.benchmark_clips,
         ledger=ledger_of(folder, "benchmark"),

@@ -74,7 +74,7 @@ def _name(asking: Asking, recipe: EvalRecipe) -> str:
     if section.is_served:
         return section.served_name
     if section.learns:
-        clips = (f"{e.name} {e.label} {scene_of(e)}" for e in asking.scenery.entries)
+        clips = (f"{e.name} {e.label} {scene_of(e)}" for e in asking.scenery.lessons)
         taught = digest(str(recipe.seed), asking.scenery.digest, *sorted(clips))
         return f"{section.model}@{taught[:8]}"
     return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
@@ -121,7 +121,7 @@ def _fitted(judge: Judge, asking: Asking, on_phase: Callable[[str], None]) -> Re
     def learn_from() -> Iterator[Learnable]:
         scenery = asking.scenery
         survey = Survey(asking.folder.benchmark_clips)
-        for entry, clip in survey.find(scenery.benchmark, scenery.entries):
+        for entry, clip in survey.find(scenery.benchmark, scenery.lessons):
             if isinstance(clip, Clip):
                 yield Learnable(clip, entry.origin, scene_of(entry))
 

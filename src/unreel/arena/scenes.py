@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from unreel.arena.season import Season
+from unreel.benchmarks.choosing import choose
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.benchmarks.reading import Reading
@@ -16,8 +18,10 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id, digest
 from unreel.core.names import read_clip_id, relative_name
 
-CHECKSUMS = "checksums.sha256"
-_MOST_BYTES = 256 << 20
+CHECKSUMS: Final = "checksums.sha256"
+_MOST_BYTES: Final = 256 << 20
+_LESSONS: Final = 6
+"""Clips that floors learn from for each scene, where only some scenes are played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,9 @@ class Scenery:
     benchmark: Benchmark
     digest: str
     entries: tuple[Entry, ...]
-    """All of its split, as frozen, or as many scenes as are played: what floors learn from."""
+    """All of its split; with a limit, of the scenes that are played."""
+    lessons: tuple[Entry, ...]
+    """What floors learn from: all of its split as frozen; with a limit, so many for each scene that is played."""
     scenes: Mapping[str, Entry]
     """The real clip that each scene that is played is told by, in the order of their names."""
     rejected: tuple[Rejected, ...]
@@ -79,6 +85,7 @@ def open_scenery(season: Season, *, outside: bool = False) -> Scenery:
         benchmark=benchmark,
         digest=told,
         entries=tuple(_draw(usable, scenes, recipe.limit, seed=recipe.seed)),
+        lessons=tuple(_lessons(usable, recipe.limit, seed=recipe.seed)),
         scenes=scenes,
         rejected=tuple(reading.rejected),
         n_rejected=reading.n_rejected,
@@ -128,6 +135,13 @@ def _draw(
             or (alone and taken[creator_of(entry.origin)] <= limit)
         ):
             yield entry
+
+
+def _lessons(entries: Sequence[Entry], limit: int | None, *, seed: int) -> Sequence[Entry]:
+    """Never chosen by who plays: a creator that comes later must not change what a floor has learned."""
+    if limit is None:
+        return entries
+    return choose(entries, _LESSONS * limit, seed=seed).entries
 
 
 def _check_sums(root: Path) -> str:

@@ -81,6 +81,12 @@ class Entrants(Section):
     creators: tuple[EnteredCreator, ...] = Field(default=())
     reviewers: tuple[EnteredReviewer, ...] = Field(default=())
 
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """Titles of those that were taken out."""
+        creators = [each.title for each in self.creators if each.retired]
+        return (*creators, *(each.title for each in self.reviewers if each.retired))
+
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
         """What each is called on its board, by stable name: its title, with its name where several share one."""
         return tell_apart((each.title, each.name) for each in entrants)

@@ -28,7 +28,6 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
         for title in given["conditions"] or entrants.conditions
     ]
     if as_json:
-        retired = [each.title for each in (*entrants.creators, *entrants.reviewers) if each.retired]
         print_json(
             {
                 "season": entrants.season,
@@ -38,7 +37,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
                 "unfitted": {
                     each.title: each.unfitted for each in entrants.reviewers if each.unfitted
                 },
-                "retired": retired,
+                "retired": entrants.retired,
             }
         )
         return
@@ -96,6 +95,5 @@ def _say_absent(entrants: Entrants) -> None:
     for each in entrants.reviewers:
         if each.unfitted:
             say(f"{each.title} took no part: {each.unfitted}")
-    retired = [each.title for each in (*entrants.creators, *entrants.reviewers) if each.retired]
-    if retired:
-        say(f"taken out of the season: {', '.join(retired)}")
+    if entrants.retired:
+        say(f"taken out of the season: {', '.join(entrants.retired)}")

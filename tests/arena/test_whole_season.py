@@ -1,0 +1,145 @@
+"""A whole season: from its recipe to its boards, killed twice on the way, and joined by two who came late."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.seasons import Stadium, write_benchmark, write_clips
+from unreel.arena.playing import read_play
+from unreel.arena.ranking import rank
+from unreel.arena.working_folder import SeasonFolder
+from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
+
+DRIVER = Path(__file__).with_name("season_driver.py")
+N_SCENES = 3
+FOLDERS = ("wan", "ltx", "kling", "late")
+FLOORS = ("coin", "always-real", "metadata", "motion")
+
+
+def drive(stadium: Stadium, stop_at: str = "") -> list[str]:
+    """The lines of a season that was played in a process of its own, to its end or to a kill -9 at `stop_at`."""
+    command = [sys.executable, str(DRIVER), str(stadium.file), str(stadium.folder.path), stop_at]
+    told: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told.append(line.rstrip("\n"))
+            if line.startswith("stopped"):
+                process.send_signal(signal.SIGKILL)
+    assert process.returncode == (-signal.SIGKILL if stop_at else 0), told
+    return told
+
+
+def turns(told: list[str]) -> dict[str, int]:
+    """Clips made and questions put, failures among them, by entrant."""
+    found = [line.split(maxsplit=3) for line in told if line.startswith("turn")]
+    return {title: int(done) + int(failed) for _, done, failed, title in found}
+
+
+def rows_of(folder: SeasonFolder) -> dict[str, dict[str, Any]]:
+    """Every clip and answer of the season by its key; a key that is there twice is an error."""
+    runs = [folder.run(each.folder) / "answers.lance" for each in folder.entrants().reviewers]
+    tables = [folder.made, *(Table(place, ANSWERS) for place in runs)]
+    there = [table for table in tables if table.exists()]
+    return {row["key"]: row for table in there for row in table.rows()}
+
+
+def meaning(rows: dict[str, dict[str, Any]]) -> dict[str, tuple[object, ...]]:
+    """What must be the same however often a season was killed."""
+    told = ("reviewer", "clip", "condition", "text", "failure_reason", "sha256", "name", "scene")
+    return {key: tuple(row.get(name) for name in told) for key, row in rows.items()}
+
+
+def require_boards(folder: SeasonFolder, *, n_creators: int, n_reviewers: int) -> None:
+    play = read_play(folder)
+    standings = rank(play, seed=0, resamples=100)
+    made = [each for each in standings.creators if each.kind == "creator"]
+    assert len(made) == n_creators
+    assert len(standings.reviewers) == n_reviewers
+    assert {each.name for each in standings.reviewers if each.kind == "floor"} >= {*FLOORS}
+    assert not any(each.lacks for each in standings.reviewers)
+
+
+def killed_twice_and_joined(stadium: Stadium, late: Stadium) -> None:
+    """Play `stadium`, kill it in the making and in the asking, go on; then let `late` join."""
+    stadium.write()
+    drive(stadium, "made-written:2")
+    after_first = rows_of(stadium.folder)
+    drive(stadium, "answers-written:3")
+    after_second = rows_of(stadium.folder)
+    assert meaning(after_first).items() <= meaning(after_second).items()
+    drive(stadium)
+    whole = rows_of(stadium.folder)
+    assert meaning(after_second).items() <= meaning(whole).items()
+    assert all(row["attempt"] == 1 for row in whole.values())
+    assert set(turns(drive(stadium)).values()) == {0}
+
+    n_clips = len(read_play(stadium.folder).lineup.clips)
+    n_judges = len(stadium.folder.entrants().reviewers)
+    late.write()
+    asked = turns(drive(late))
+    joined = rows_of(late.folder)
+    assert meaning(whole).items() <= meaning(joined).items()
+    n_new = len(read_play(late.folder).lineup.clips) - n_clips
+    assert n_new > 0
+    new = {title: n for title, n in asked.items() if n}
+    assert len(new) == 1 + n_judges + 1
+    assert len(joined) - len(whole) == sum(new.values())
+    assert sum(new.values()) == n_new + n_judges * n_new + (n_clips + n_new)
+
+
+def write_answers(file: Path) -> None:
+    """What Ann said once: she knows the real clips, and falls for every second one of the others."""
+    said = {f"real-{n}": 1 for n in range(N_SCENES)}
+    makers = [
+        *(f"{name}/image+text/scene-" for name in FOLDERS),
+        "recompressed/scene-",
+        "Sora-",
+        "Veo-",
+    ]
+    said |= {f"{maker}{n}": n % 2 for maker in makers for n in range(N_SCENES)}
+    lines = [{"name": name, "text": f"<answer>{side}</answer>"} for name, side in said.items()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def synthesised(tmp_path: Path) -> Stadium:
+    """Five creators, a control, and who says what floors cannot."""
+    write_benchmark(tmp_path / "bench", n_scenes=N_SCENES)
+    for seed, name in enumerate(FOLDERS):
+        write_clips(tmp_path / name, n_scenes=N_SCENES, seed=100 + 10 * seed)
+    write_answers(tmp_path / "said.jsonl")
+    folders = [{"name": name, "kind": "folder", "folder": name} for name in FOLDERS[:3]]
+    frozen = [{"name": name, "kind": "frozen"} for name in ("Sora", "Veo")]
+    control = {"name": "recompressed", "kind": "degrade", "way": "recompressed"}
+    return Stadium(
+        tmp_path,
+        creators=[*folders, control, *frozen],
+        reviewers=[
+            {"model": "recorded", "recorded": "said.jsonl", "title": "Ann"},
+        ],
+    )
+
+
+def test_a_synthesised_season_survives_two_kills_and_late_comers_cost_their_cells_alone(
+    synthesised: Stadium,
+) -> None:
+    late = replace(
+        synthesised,
+        creators=[*synthesised.creators, {"name": "late", "kind": "folder", "folder": "late"}],
+        reviewers=[*synthesised.reviewers, {"model": "always-generated"}],
+    )
+    killed_twice_and_joined(synthesised, late)
+    require_boards(late.folder, n_creators=6, n_reviewers=6)
+    # The same season, undisturbed, comes to the same.
+    calm = replace(late, out="calm")
+    calm.write()
+    drive(calm)
+    assert meaning(rows_of(calm.folder)) == meaning(rows_of(late.folder))
