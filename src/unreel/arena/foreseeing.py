@@ -35,7 +35,8 @@ class Foreseen:
     """Of the benchmark, as the recipe has to name it."""
     is_pinned: bool
     """Whether the recipe names it so."""
-    n_scenes: int
+    scenes: tuple[str, ...]
+    """What creators are asked for, by the names that files in a folder have to bear."""
     n_real: int
     n_rejected: int
     conditions: tuple[str, ...]
@@ -82,7 +83,7 @@ def foresee(job: SeasonJob) -> Foreseen:
         folder=str(job.folder.path),
         digest=scenery.digest,
         is_pinned=recipe.digest == scenery.digest,
-        n_scenes=len(scenery.scenes),
+        scenes=tuple(scenery.scenes),
         n_real=n_real,
         n_rejected=scenery.n_rejected,
         conditions=recipe.titles,

@@ -145,7 +145,7 @@ def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
         if each.problem:
             say(f"{each.title}: {each.problem}")
     say(
-        f"{foreseen.n_scenes} scenes, {foreseen.n_real} real clips, conditions: "
+        f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "
         f"{', '.join(foreseen.conditions)}",
         f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
     )

@@ -1,0 +1,82 @@
+"""Where the budget is short, questions come in the order of what they tell, and the same ones each time."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.arena.cells import Question
+from unreel.arena.planning import Known, choose
+
+
+def ask(
+    n_reviewers: int, n_creators: int, n_scenes: int
+) -> tuple[list[Question], dict[str, str], dict[str, str]]:
+    """Every question of a full season, whose each clip is, and which scene it shows."""
+    clips = [(f"c{c}", f"s{s}") for c in range(n_creators) for s in range(n_scenes)]
+    makers = {f"{creator}/{scene}": creator for creator, scene in clips}
+    scenes = {f"{creator}/{scene}": scene for creator, scene in clips}
+    questions = [
+        Question(reviewer=f"r{r}", clip=clip, condition="main", answered=False)
+        for r in range(n_reviewers)
+        for clip in makers
+    ]
+    return questions, makers, scenes
+
+
+def test_nothing_known_every_cell_gets_its_share() -> None:
+    questions, makers, scenes = ask(4, 5, 10)
+    chosen = choose(questions, 40, makers=makers, scenes=scenes, known=Known(), seed=1)
+    cells = Counter((who, makers[clip]) for who, _, clip in chosen)
+    assert len(cells) == 20
+    assert set(cells.values()) == {2}
+    assert set(Counter(scenes[clip] for _, _, clip in chosen).values()) == {4}
+
+
+def test_who_is_known_least_is_asked_most() -> None:
+    questions, makers, scenes = ask(3, 3, 30)
+    answered = {("r0", f"c{c}"): 200 for c in range(3)}
+    known = Known(caught=dict.fromkeys(answered, 100), answered=answered)
+    chosen = choose(questions, 60, makers=makers, scenes=scenes, known=known, seed=1)
+    asked = Counter(who for who, _, _ in chosen)
+    assert asked["r0"] < asked["r1"]
+    assert abs(asked["r1"] - asked["r2"]) <= 3
+
+
+def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
+    questions, makers, scenes = ask(1, 2, 40)
+    answered = {("r0", "c0"): 50, ("r0", "c1"): 50}
+    known = Known(caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered)
+    chosen = choose(questions, 20, makers=makers, scenes=scenes, known=known, seed=1)
+    asked = Counter(makers[clip] for _, _, clip in chosen)
+    assert asked["c1"] > asked["c0"]
+
+
+def test_an_answered_question_is_not_chosen_again() -> None:
+    questions, makers, scenes = ask(2, 2, 3)
+    done = [
+        Question(reviewer=q.reviewer, clip=q.clip, condition=q.condition, answered=place % 2 == 0)
+        for place, q in enumerate(questions)
+    ]
+    left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
+    for most in (4, 6, 100):
+        chosen = choose(done, most, makers=makers, scenes=scenes, known=Known(), seed=3)
+        assert len(chosen) == min(most, len(left))
+        assert set(chosen) <= left
+
+
+@given(
+    shape=st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 5)),
+    most=st.integers(0, 100),
+    seed=st.integers(0, 5),
+)
+def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same_again(
+    shape: tuple[int, int, int], most: int, seed: int
+) -> None:
+    questions, makers, scenes = ask(*shape)
+    plans = [
+        choose(asked, most, makers=makers, scenes=scenes, known=Known(), seed=seed)
+        for asked in (questions, questions[::-1])
+    ]
+    assert len(plans[0]) == min(most, len(questions)) == len(set(plans[0]))
+    assert set(plans[0]) == set(plans[1])
