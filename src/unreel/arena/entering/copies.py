@@ -1,0 +1,66 @@
+"""Clips that show what another clip shows: the real one handed in as generated, or another creator's."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.media.fingerprint import Fingerprint
+from unreel.media.matching import MOST_BITS, find_matches
+
+COPY_BITS: Final = 16
+"""Of 256, from the median frame to that of another clip: a copy, however it was encoded."""
+NEAR_BITS: Final = MOST_BITS
+"""Up to so many two clips may be copies. Clips made from the first frame of a real one were seen from 40 on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """A clip by its fingerprint, and whose it is; "" for a real one."""
+
+    clip: str
+    owner: str
+    own: Fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearCopy:
+    """Two clips of different owners that show the same."""
+
+    clip: str
+    owner: str
+    of: str
+    of_owner: str
+    """"" where it is the real one."""
+    bits: float
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether no generator comes so near by itself."""
+        return self.bits <= COPY_BITS
+
+
+def find_copies(clips: Sequence[Printed]) -> tuple[NearCopy, ...]:
+    """Every two clips of different owners that show the same, the nearest first; the real one is always `of`."""
+    known = {each.clip: each for each in clips}
+    found = []
+    for match in find_matches([(each.clip, each.own) for each in clips]):
+        one, other = known[match.first], known[match.second]
+        if one.owner == other.owner:
+            continue
+        if not one.owner:
+            one, other = other, one
+        found.append(
+            NearCopy(
+                clip=one.clip, owner=one.owner, of=other.clip, of_owner=other.owner, bits=match.bits
+            )
+        )
+    return tuple(sorted(found, key=lambda each: (each.bits, each.clip, each.of)))
+
+
+def copied_by(copies: Iterable[NearCopy], owner: str) -> dict[str, NearCopy]:
+    """The clips of `owner` that come near a real clip, each with the nearest."""
+    nearest: dict[str, NearCopy] = {}
+    for each in copies:
+        if each.owner == owner and not each.of_owner:
+            nearest.setdefault(each.clip, each)
+    return nearest

@@ -1,0 +1,165 @@
+"""Every check of a creator's entry, before anything is paid for."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.arena.briefs import commission
+from unreel.arena.entering.clip_rules import judge_clip
+from unreel.arena.entering.collecting import collect_clips, unknown_clips
+from unreel.arena.entering.copies import NEAR_BITS, Printed, copied_by, find_copies
+from unreel.arena.entering.finding import Finding, Weight
+from unreel.arena.entering.look import Look, Subject, look_at
+from unreel.arena.entering.telltales import find_telltales
+from unreel.arena.scenes import Scenery
+from unreel.arena.season import SeasonRecipe
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure
+from unreel.creators.contract import Setting, Side
+from unreel.creators.folder import FolderKeys
+from unreel.creators.section import CreatorSection
+from unreel.engine.access import Access, local_copy
+from unreel.media.access import media_reader
+
+MOST_NEAR: Final = 0.2
+"""Share of an entry's clips that may come near a real one: scenes that hardly move do."""
+_PRICES: Final = ("usd_per_clip", "usd_per_second")
+_OWNER: Final = "entry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What an entry is checked against."""
+
+    recipe: SeasonRecipe
+    scenery: Scenery
+    hidden: frozenset[str]
+    """Scenes that nobody outside has: their clips are not asked for."""
+    folder: Path
+    """Of the season."""
+    access: Access
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What the checks found, and the hashes of the clips that were taken over."""
+
+    findings: tuple[Finding, ...]
+    sha256: Mapping[str, str]
+
+
+def check_creator(section: CreatorSection, grounds: Grounds, *, into: Path) -> Checked:
+    """Check a creator; the clips of one that lies in a folder are taken over below `into`."""
+    findings = [*_kind(section), *_price(section, grounds), *_briefs(section, grounds)]
+    keys = section.keys
+    if not isinstance(keys, FolderKeys):
+        return Checked(findings=tuple(findings), sha256={})
+    access = grounds.access
+    asked = commission(section, section.opener(settings=access.settings, trusted=access.trusted))
+    open_scenes = [scene for scene in grounds.scenery.scenes if scene not in grounds.hidden]
+    taken = collect_clips(asked, open_scenes, into=into, root=grounds.folder, access=access)
+    strange = tuple(unknown_clips(Path(keys.folder), grounds.scenery.scenes, asked.settings))
+    if strange:
+        words = "no scene of the season has these names. Take them out, or name them after a scene"
+        findings.append(Finding(check="ids", weight=Weight.REFUSES, words=words, clips=strange))
+    looks, unread = _look(taken.subjects, grounds)
+    findings += [*taken.findings, *unread, *_judge(looks, grounds)]
+    return Checked(
+        findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
+    )
+
+
+def _kind(section: CreatorSection) -> Iterator[Finding]:
+    if section.held is not None or section.keys.side is Side.CONTROL:
+        words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
+        yield Finding(check="kind", weight=Weight.REFUSES, words=words)
+
+
+def _price(section: CreatorSection, grounds: Grounds) -> Iterator[Finding]:
+    priced = [key for key in _PRICES if key in type(section.keys).model_fields]
+    known = any(getattr(section.keys, key) is not None for key in priced)
+    if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
+        words = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
+        yield Finding(check="price", weight=Weight.REFUSES, words=words)
+
+
+def _briefs(section: CreatorSection, grounds: Grounds) -> Iterator[Finding]:
+    """Scenes that cannot be told in the words that a setting needs."""
+    wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
+    asked = section.settings or section.keys.usual
+    if wordless and set(asked) != {Setting.IMAGE} and not isinstance(section.keys, FolderKeys):
+        words = "the benchmark has no prompt for these scenes: their clips will be missing"
+        yield Finding(check="prompts", weight=Weight.WARNS, words=words, clips=wordless)
+
+
+def _look(subjects: Sequence[Subject], grounds: Grounds) -> tuple[list[Look], list[Finding]]:
+    access = grounds.access
+    with media_reader(access.settings, trusted=access.trusted) as reader:
+        found = look_at(subjects, reader)
+    looks = [look for look in found if isinstance(look, Look)]
+    unread = [
+        Finding(
+            check="decoding",
+            weight=Weight.REFUSES,
+            words="clips must be read whole. Encode them anew, as H.264 in mp4",
+            clips=(f"{subject.name}: {look}",),
+        )
+        for subject, look in zip(subjects, found, strict=True)
+        if isinstance(look, Failure)
+    ]
+    return looks, unread
+
+
+def _judge(looks: Sequence[Look], grounds: Grounds) -> Iterator[Finding]:
+    real = _look_at_real(grounds)
+    by_scene = {look.subject.scene: look for look in real}
+    for look in looks:
+        beside = by_scene.get(look.subject.scene)
+        facts = None if beside is None else beside.facts
+        yield from judge_clip(look.subject.name, look.facts, facts)
+    yield from _twice(looks)
+    yield from _copied(looks, real)
+    yield from find_telltales(looks, real, seed=grounds.recipe.seed)
+
+
+def _look_at_real(grounds: Grounds) -> list[Look]:
+    """The real clip of each scene; one that cannot be read is no ground to refuse anybody."""
+    benchmark, access = grounds.scenery.benchmark, grounds.access
+    found: list[Look | Failure] = []
+    with media_reader(access.settings, trusted=access.trusted) as reader:
+        for scene, entry in grounds.scenery.scenes.items():
+            with suppress(MediaError), local_copy(benchmark.find(entry), access) as file:
+                found += look_at([Subject(name=entry.name, scene=scene, file=file)], reader)
+    return [look for look in found if isinstance(look, Look)]
+
+
+def _twice(looks: Sequence[Look]) -> Iterator[Finding]:
+    by_bytes: defaultdict[str, list[str]] = defaultdict(list)
+    for look in looks:
+        by_bytes[look.sha256].append(look.subject.name)
+    for names in by_bytes.values():
+        if len(names) > 1:
+            words = "one file under several names. Hand in a clip for each scene"
+            yield Finding(
+                check="duplicates", weight=Weight.REFUSES, words=words, clips=tuple(names)
+            )
+
+
+def _copied(looks: Sequence[Look], real: Sequence[Look]) -> Iterator[Finding]:
+    ours = [Printed(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks]
+    theirs = [Printed(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
+    near = copied_by(find_copies([*ours, *theirs]), _OWNER)
+    too_many = len(near) > MOST_NEAR * len(looks)
+    for copy in near.values():
+        refuses = copy.is_copy or too_many
+        words = (
+            "shows what a real clip shows: it was not made. Hand in clips that were"
+            if refuses
+            else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
+        )
+        name = f"{copy.clip.removeprefix('entry ')} of {copy.of.removeprefix('real ')}"
+        weight = Weight.REFUSES if refuses else Weight.WARNS
+        yield Finding(check="copies", weight=weight, words=words, clips=(name,))

@@ -1,0 +1,95 @@
+"""Who was accepted: read beside the season's own recipe, and played like everybody else."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from unreel.arena.entering.entry import EntryRecipe
+from unreel.arena.log import Event, History, State, append_all, read_log
+from unreel.arena.season import Season
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.names import plain_name
+from unreel.core.writing import Folder
+
+ENTRIES: Final = "entries"
+_PLAYS: Final = frozenset({State.ACCEPTED, State.PLAYED})
+_MOST_BYTES: Final = 1 << 20
+_DIGITS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """An entry that plays, and how far it has come."""
+
+    recipe: EntryRecipe
+    state: State
+
+
+def entry_name(title: str) -> str:
+    """What the files of an entry are called below `entries/`."""
+    return f"{plain_name(title)}-{digest('entry of a season', title)[:_DIGITS]}"
+
+
+def keep_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
+    """Keep an accepted entry as it is read later, and as it was handed in."""
+    name, files = entry_name(recipe.title), Folder(folder)
+    files.write(f"{ENTRIES}/{name}.toml", text)
+    document = recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    files.write(f"{ENTRIES}/{name}.json", json.dumps(document, indent=2).encode())
+
+
+def entries_of(folder: Path) -> list[Entered]:
+    """Those of the season at `folder` that were accepted and did not leave, in that order.
+
+    Raises:
+        UnreadableSourceError: The log or an entry was damaged.
+    """
+    history = read_log(folder)
+    history.require_whole()
+    titles = dict.fromkeys(e.entry for e in history.events if e.state is State.ACCEPTED)
+    states = {title: history.state(title) for title in titles}
+    return [
+        Entered(_read(folder, title), state) for title, state in states.items() if state in _PLAYS
+    ]
+
+
+def with_entries(season: Season, folder: Path) -> Season:
+    """The season with everybody who was accepted."""
+    entered = [each.recipe for each in entries_of(folder)]
+    recipe = season.recipe
+    update = {
+        "creator": (*recipe.creator, *(e.creator for e in entered if e.creator is not None)),
+        "reviewer": (*recipe.reviewer, *(e.reviewer for e in entered if e.reviewer is not None)),
+    }
+    return replace(season, recipe=recipe.model_copy(update=update)) if entered else season
+
+
+def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
+    """Write down that the entries with these titles were played; whoever is no entry is passed over."""
+
+    def played(history: History) -> list[Event]:
+        last = {event.entry: event for event in history.events if event.entry in titles}
+        return [
+            replace(event, state=State.PLAYED, at_us=at_us, reasons=())
+            for event in last.values()
+            if event.state is State.ACCEPTED
+        ]
+
+    if any(each.recipe.title in titles for each in entries_of(folder)):
+        append_all(folder, played)
+
+
+def _read(folder: Path, title: str) -> EntryRecipe:
+    name = f"{ENTRIES}/{entry_name(title)}.json"
+    try:
+        with Folder(folder).read(name) as file:
+            return EntryRecipe.model_validate_json(file.read(_MOST_BYTES))
+    except (FileNotFoundError, ValidationError) as error:
+        problem = f"the entry {title!a} was accepted, and its file is gone or damaged"
+        remedy = "Put it back, or withdraw the entry with `unreel arena withdraw`"
+        raise UnreadableSourceError(str(folder / name), problem, remedy) from error

@@ -1,0 +1,84 @@
+"""ENTRY.toml: what a team hands in, a creator or a reviewer, and what it says of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from unreel.arena.season import ReviewerEntry
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError
+from unreel.creators.section import CreatorSection
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Section, Text
+
+
+class EntryRecipe(Section):
+    """Everything that a team says of its entry."""
+
+    team: Annotated[Text, Field(min_length=1)]
+    licence: Text = ""
+    """Under which its clips, or its answers, may be shown."""
+    statement: Text = ""
+    """What it is, and what it has seen of the benchmark."""
+    declared: bool = False
+    """Whether this try is the one to rank, said before any try of the team is played."""
+    creator: CreatorSection | None = None
+    reviewer: ReviewerEntry | None = None
+
+    @field_validator("team")
+    @classmethod
+    def _team_fits_on_a_line(cls, team: str) -> str:
+        if not team.isprintable() or team != team.strip():
+            setting, problem = "team", f"{team!a} does not fit on a line"
+            raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
+        return team
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "EntryRecipe":
+        if (self.creator is None) == (self.reviewer is None):
+            setting = "entry"
+            problem = "it enters one board: a creator or a reviewer, not both and not none"
+            raise InvalidSettingError(setting, problem, "Write one of [creator] and [reviewer]")
+        return self
+
+    @property
+    def kind(self) -> Literal["creator", "reviewer"]:
+        """Which board it enters."""
+        return "reviewer" if self.creator is None else "creator"
+
+    @property
+    def title(self) -> str:
+        """What it is called on its board."""
+        if self.creator is not None:
+            return self.creator.name
+        return "" if self.reviewer is None else self.reviewer.shown
+
+    def beside(self, base: Path) -> "EntryRecipe":
+        """The same with all paths from the folder `base`."""
+        if self.creator is not None:
+            return self.model_copy(update={"creator": self.creator.beside(base)})
+        if self.reviewer is None:  # validation excludes it
+            return self
+        title, values = self.reviewer.title, self.reviewer.values(base)
+        return self.model_copy(update={"reviewer": ReviewerEntry(title=title, **values)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """An entry as it was handed in."""
+
+    recipe: EntryRecipe
+    """With paths that hold wherever it is read."""
+    text: bytes
+
+
+def read_entry(file: Path) -> Handed:
+    """The entry that the TOML file describes.
+
+    Raises:
+        UnreelError: It cannot be read, or the first thing that is wrong with it.
+    """
+    recipe = check_sections(EntryRecipe, read_toml(file, "entry"))
+    return Handed(recipe=recipe.beside(file.absolute().parent), text=file.read_bytes())

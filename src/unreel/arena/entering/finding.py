@@ -1,0 +1,43 @@
+"""What a check found: a reason to refuse an entry, or something that its team should know."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+_SHOWN: Final = 5
+
+
+class Weight(StrEnum):
+    """What follows from a finding."""
+
+    REFUSES = "refuses"
+    WARNS = "warns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, and the clips that it is wrong with."""
+
+    check: str
+    weight: Weight
+    words: str
+    """A sentence that ends with what to do."""
+    clips: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        more = len(self.clips) - _SHOWN
+        named = ", ".join(self.clips[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.check}: {self.words}" + (f" ({named})" if named else "")
+
+
+def gather(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings that say the same become one with all of their clips; what refuses comes first."""
+    clips: dict[tuple[str, Weight, str], list[str]] = {}
+    for each in found:
+        clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
+    gathered = [
+        Finding(check=check, weight=weight, words=words, clips=tuple(names))
+        for (check, weight, words), names in clips.items()
+    ]
+    return tuple(sorted(gathered, key=lambda each: each.weight is not Weight.REFUSES))

@@ -1,0 +1,64 @@
+"""One look at a clip in the confined reader: all that the checks of an entry want to know of it."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import clip_id
+from unreel.curate.audit.frame import frame_features
+from unreel.curate.watermark.clip import watermarks_of
+from unreel.curate.watermark.mark import Watermarks
+from unreel.media.borders import find_borders
+from unreel.media.fingerprint import Fingerprint, fingerprint
+from unreel.media.reader import MediaReader
+from unreel.reviewers.floors.fitting import Features
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A clip to look at, and the scene that it shows."""
+
+    name: str
+    scene: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What was seen."""
+
+    subject: Subject
+    facts: ClipFacts
+    own: Fingerprint
+    marks: Watermarks | Failure
+    frame: Features | Failure
+    sha256: str
+
+
+def look_at(
+    subjects: Iterable[Subject], reader: MediaReader, *, at_once: int = 2
+) -> list[Look | Failure]:
+    """A look at each, in their order; what cannot be decoded whole is a failure."""
+    with ThreadPoolExecutor(at_once, "look") as pool:
+        return list(pool.map(lambda subject: _look(subject, reader), subjects))
+
+
+def _look(subject: Subject, reader: MediaReader) -> Look | Failure:
+    facts = reader.probe(subject.file)
+    if isinstance(facts, Failure):
+        return facts
+    scan = reader.scan(subject.file)
+    if isinstance(scan, Failure):
+        return scan
+    middle = reader.frames(subject.file, sampling="uniform-1", encoding="rgb24")
+    return Look(
+        subject=subject,
+        facts=facts,
+        own=fingerprint(scan, find_borders(scan.picked)),
+        marks=watermarks_of(subject.file, reader=reader),
+        frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
+        sha256=clip_id(subject.file),
+    )

@@ -1,0 +1,138 @@
+"""Every check of a reviewer's entry. What costs money is not asked: a server's price is, and its answers come later."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.arena.entering.creator_checks import Grounds
+from unreel.arena.entering.finding import Finding, Weight
+from unreel.arena.season import ReviewerEntry
+from unreel.core.clip import Clip
+from unreel.core.errors import UnreelError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import bytes_id
+from unreel.core.judgement import subject_of
+from unreel.core.question import Question
+from unreel.core.verdict import Unparsed
+from unreel.core.writing import Folder
+from unreel.evaluate.recipe import EvalRecipe, check_recipe
+from unreel.media.access import media_reader
+from unreel.media.reader import MediaReader
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.reviewers.asking import Asked, Desk
+from unreel.reviewers.opening import Opener
+from unreel.reviewers.roster import RECORDED
+
+PATIENCE_S: Final = 120.0
+"""For the answers about one small clip."""
+_PROBE: Final = ClipRecipe(n_frames=24, rate=Fraction(12), width=192, height=128, tone_hz=440)
+_UNSAID: Final = (FailureReason.NOT_RECORDED,)
+
+
+def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
+    """Whether it can be opened, what it costs, and whether it answers about a clip that was made up here."""
+    if entry.model in grounds.recipe.floor_models:
+        words = "a floor plays in every season and takes no rank. Enter a reviewer of your own"
+        yield Finding(check="kind", weight=Weight.REFUSES, words=words)
+        return
+    try:
+        recipe = _recipe(entry, grounds)
+        section, settings = recipe.reviewer, grounds.access.settings
+        yield from _price(entry, grounds)
+        if not section.learns:
+            opener = section.opener(key_hosts=settings.key_hosts, seed=recipe.seed)
+            # A server is not asked: its answer costs. Its name and key were looked at by the opener.
+            if not section.is_served:
+                yield from _probe(opener, recipe, grounds)
+    except TimeoutError:
+        words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
+        yield Finding(check="probe", weight=Weight.REFUSES, words=words)
+    except UnreelError as error:
+        yield Finding(check="opening", weight=Weight.REFUSES, words=str(error))
+
+
+def _recipe(entry: ReviewerEntry, grounds: Grounds) -> EvalRecipe:
+    return check_recipe(
+        {
+            "benchmark": str(grounds.scenery.benchmark.root),
+            "protocol": grounds.recipe.protocol,
+            "seed": grounds.recipe.seed,
+            "reviewer": entry.values(Path()),
+            "condition": [each.values() for each in grounds.recipe.condition],
+        }
+    )
+
+
+def _price(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
+    if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
+        words = "the season has a budget, and no price is known. Name a file of prices"
+        yield Finding(check="price", weight=Weight.REFUSES, words=words)
+
+
+def _probe(opener: Opener, recipe: EvalRecipe, grounds: Grounds) -> Iterator[Finding]:
+    """Each condition once, about clips that no benchmark holds."""
+    access = grounds.access
+    with (
+        TemporaryDirectory(prefix="unreel-") as folder,
+        media_reader(access.settings, trusted=access.trusted) as reader,
+    ):
+        clips = _made_up(recipe.instrument.n_clips, Folder(Path(folder)), reader)
+        if isinstance(clips, Failure):
+            yield Finding(check="probe", weight=Weight.WARNS, words=f"could not be asked: {clips}")
+            return
+        desk = Desk(reader)
+        try:
+            answers = asyncio.run(_ask(desk, opener, recipe, clips))
+        finally:
+            desk.close()
+    yield from _told(answers, recipe)
+
+
+def _made_up(count: int, folder: Folder, reader: MediaReader) -> list[Clip] | Failure:
+    clips = []
+    for number in range(count):
+        data = synthesise(replace(_PROBE, seed=number))
+        file = folder.write(f"probe-{number}.mp4", data)
+        facts = reader.probe(file)
+        if isinstance(facts, Failure):
+            return facts
+        clips.append(Clip(id=bytes_id(data), location=str(file), facts=facts))
+    return clips
+
+
+async def _ask(
+    desk: Desk, opener: Opener, recipe: EvalRecipe, clips: Sequence[Clip]
+) -> list[Asked]:
+    subject, instrument = subject_of(*(clip.id for clip in clips)), recipe.instrument.instrument
+    conditions = [section.as_condition() for section in recipe.condition]
+    asked = opener.open()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return [
+                await desk.ask(
+                    Question(subject=subject, instrument=instrument, condition=each), clips, asked
+                )
+                for each in conditions
+            ]
+    finally:
+        await asked.reviewer.close()
+
+
+def _told(answers: list[Asked], recipe: EvalRecipe) -> Iterator[Finding]:
+    decision = recipe.instrument.wording.decision
+    for asked in answers:
+        outcome = asked.outcome
+        if isinstance(outcome, Failure):
+            if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
+                continue  # it knows the benchmark's clips alone
+            words = f"it does not answer about a plain clip: {outcome}"
+            yield Finding(check="probe", weight=Weight.REFUSES, words=words)
+            continue
+        read = asked.read(recipe.reviewer.parser)
+        if read is None or isinstance(decision(read), Unparsed):
+            words = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
+            yield Finding(check="probe", weight=Weight.WARNS, words=words)

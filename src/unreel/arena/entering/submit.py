@@ -1,0 +1,209 @@
+"""One submission from its file to its state: logged before it is checked, and again when it was."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.arena.entering.creator_checks import Checked, Grounds, check_creator
+from unreel.arena.entering.entered import ENTRIES, entry_name, keep_entry
+from unreel.arena.entering.entry import EntryRecipe, Handed
+from unreel.arena.entering.finding import Finding, Weight, gather
+from unreel.arena.entering.reviewer_checks import check_reviewer
+from unreel.arena.log import Event, History, State, append, append_all, read_log
+from unreel.core.errors import InvalidSettingError
+from unreel.core.identity import digest
+from unreel.core.writing import Folder
+from unreel.creators.folder import FolderKeys
+
+_HEARD: Final = frozenset({State.ACCEPTED, State.PLAYED, State.WITHDRAWN, State.RETIRED})
+Clock = Callable[[], int]
+"""Microseconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What became of an entry."""
+
+    entry: str
+    kind: str
+    team: str
+    state: State
+    attempt: int
+    findings: tuple[Finding, ...]
+    head: str
+    """Hash of the log's last line: keep it to see later that nothing was taken out."""
+
+
+def submit(handed: Handed, grounds: Grounds, *, clock: Clock) -> Submission:
+    """Log the try, check it, and accept or refuse it.
+
+    Raises:
+        InvalidSettingError: Somebody else has that name.
+        InvalidValueError: An entry of that name plays already.
+        UnreelError: The log was changed, or the machine cannot do it.
+    """
+    recipe = handed.recipe
+    _require_free(recipe, grounds)
+    first = _begin(recipe, grounds.folder, clock)
+    checked = _check(recipe, grounds, first)
+    findings = gather(checked.findings)
+    reasons = tuple(str(each) for each in findings)
+    identity = _identity(recipe, checked)
+    if any(each.weight is Weight.REFUSES for each in findings):
+        _clear(recipe, grounds.folder)
+        line = append(grounds.folder, _next(first, State.REFUSED, clock, identity, reasons))
+    else:
+        append(grounds.folder, _next(first, State.CHECKED, clock, identity, reasons))
+        keep_entry(grounds.folder, _pinned(recipe, grounds.folder, identity), handed.text)
+        line = append(grounds.folder, _next(first, State.ACCEPTED, clock, identity, ()))
+    return Submission(
+        entry=recipe.title,
+        kind=recipe.kind,
+        team=recipe.team,
+        state=line.event.state,
+        attempt=first.attempt,
+        findings=findings,
+        head=line.own,
+    )
+
+
+def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> Event:
+    """Take an entry out of what is played next. What it played stays on the boards.
+
+    Raises:
+        InvalidValueError: There is no such entry, or it left before.
+    """
+
+    def leaves(history: History) -> list[Event]:
+        last = next((e for e in reversed(history.events) if e.entry == entry), None)
+        state = State.RETIRED if retire else State.WITHDRAWN
+        return [
+            Event(
+                entry=entry,
+                state=state,
+                at_us=at_us,
+                kind="creator" if last is None else last.kind,
+                team="" if last is None else last.team,
+                attempt=0 if last is None else last.attempt,
+                identity="" if last is None else last.identity,
+                reasons=(reason,) if reason else (),
+            )
+        ]
+
+    (line,) = append_all(folder, leaves)
+    return line.event
+
+
+def _require_free(recipe: EntryRecipe, grounds: Grounds) -> None:
+    season = grounds.recipe
+    taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
+    if recipe.title in taken:
+        setting, problem = "name", f"{recipe.title!a} is named in the season itself"
+        raise InvalidSettingError(setting, problem, "Enter under another name")
+
+
+def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> Event:
+    """The try, with its number among the team's, on the disk before anything is looked at."""
+
+    def submitted(history: History) -> list[Event]:
+        before = [
+            event
+            for event in history.events
+            if event.state is State.SUBMITTED
+            and (event.team, event.kind) == (recipe.team, recipe.kind)
+        ]
+        return [
+            Event(
+                entry=recipe.title,
+                state=State.SUBMITTED,
+                at_us=clock(),
+                kind=recipe.kind,
+                team=recipe.team,
+                attempt=len(before) + 1,
+                seed=None if recipe.creator is None else recipe.creator.seed,
+                declared=recipe.declared,
+            )
+        ]
+
+    (line,) = append_all(folder, submitted)
+    return line.event
+
+
+def _next(event: Event, state: State, clock: Clock, identity: str, reasons: Sequence[str]) -> Event:
+    return Event(
+        entry=event.entry,
+        state=state,
+        at_us=clock(),
+        kind=event.kind,
+        team=event.team,
+        attempt=event.attempt,
+        identity=identity,
+        seed=event.seed,
+        declared=event.declared,
+        reasons=tuple(reasons),
+    )
+
+
+def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
+    findings = []
+    if not recipe.licence.strip():
+        words = "nobody may show what has no licence. Write licence, for example CC BY 4.0"
+        findings.append(Finding(check="licence", weight=Weight.REFUSES, words=words))
+    if not recipe.statement.strip():
+        words = "nothing is said of it. Write a statement: what it is, what it has seen"
+        findings.append(Finding(check="statement", weight=Weight.WARNS, words=words))
+    sha256 = {}
+    if recipe.creator is not None:
+        _clear(recipe, grounds.folder)
+        into = grounds.folder / ENTRIES / entry_name(recipe.title)
+        found = check_creator(recipe.creator, grounds, into=into)
+        findings += found.findings
+        sha256 = dict(found.sha256)
+    elif recipe.reviewer is not None:
+        findings += check_reviewer(recipe.reviewer, grounds)
+    checked = Checked(findings=tuple(findings), sha256=sha256)
+    twin = _twin(_identity(recipe, checked), first, grounds.folder)
+    if twin:
+        words = f"the same as {twin!a}, which was handed in before. Enter something else"
+        again = Finding(check="identity", weight=Weight.REFUSES, words=words)
+        return Checked(findings=(*findings, again), sha256=sha256)
+    return checked
+
+
+def _identity(recipe: EntryRecipe, checked: Checked) -> str:
+    """All that decides what it makes or answers, whatever it is called."""
+    if recipe.creator is not None:
+        keys = recipe.creator.keys
+        told = [recipe.creator.kind, keys.identity(), str(recipe.creator.seed)]
+    else:
+        section = recipe.reviewer
+        told = ["" if section is None else section.model_dump_json(exclude={"title"})]
+    clips = [f"{name} {own}" for name, own in sorted(checked.sha256.items())]
+    return digest("entry", recipe.kind, *told, *clips)
+
+
+def _twin(identity: str, first: Event, folder: Path) -> str:
+    """The entry of another name that is the same."""
+    for event in read_log(folder).events:
+        same = event.identity == identity and event.kind == first.kind
+        if same and event.state in _HEARD and event.entry != first.entry:
+            return event.entry
+    return ""
+
+
+def _pinned(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
+    """The recipe with the clips that were taken over, under a version that follows from their bytes."""
+    creator = recipe.creator
+    if creator is None or not isinstance(creator.keys, FolderKeys):
+        return recipe
+    kept = {"folder": str((folder / ENTRIES / entry_name(recipe.title)).absolute())}
+    version = creator.keys.version
+    told = {"version": f"{version}+{identity[:12]}" if version else identity[:12]}
+    section = type(creator).model_validate(creator.model_dump() | kept | told)
+    return recipe.model_copy(update={"creator": section})
+
+
+def _clear(recipe: EntryRecipe, folder: Path) -> None:
+    """Take away what an earlier try of that name left."""
+    Folder(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")
