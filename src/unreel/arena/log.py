@@ -155,7 +155,7 @@ def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> li
         chained = list(_chain(history, decide(history)))
         text = "".join(_written(line) for line in chained).encode()
         # What a crash left unended is ended, not taken away: nothing of this file ever goes.
-        text = b"\n" + text if data and not data.endswith(b"\n") else text
+        text = b"\n" + text if text and data and not data.endswith(b"\n") else text
         while text:
             text = text[os.write(descriptor, text) :]
         os.fsync(descriptor)

@@ -16,6 +16,11 @@ _WORDS: Final[Mapping[str, Word]] = {
     "published": Word(
         Lazy("unreel.cli.arena_published:published"), "The papers' tables through the same ranking."
     ),
+    "ablations": Word(Lazy("unreel.cli.arena_watch:ablations"), "Tell what one change does."),
+    "submit": Word(Lazy("unreel.cli.arena_submit:submit"), "Enter a creator or a reviewer."),
+    "withdraw": Word(Lazy("unreel.cli.arena_submit:withdraw"), "Take an entry out."),
+    "log": Word(Lazy("unreel.cli.arena_submit:log"), "Show every try and what became of it."),
+    "watch": Word(Lazy("unreel.cli.arena_watch:watch"), "Look for foul play."),
 }
 
 

@@ -46,18 +46,24 @@ def look_at(
         return list(pool.map(lambda subject: _look(subject, reader), subjects))
 
 
+def print_of(file: Path, reader: MediaReader) -> Fingerprint | Failure:
+    """What a clip shows, from all of its frames."""
+    scan = reader.scan(file)
+    return scan if isinstance(scan, Failure) else fingerprint(scan, find_borders(scan.picked))
+
+
 def _look(subject: Subject, reader: MediaReader) -> Look | Failure:
     facts = reader.probe(subject.file)
     if isinstance(facts, Failure):
         return facts
-    scan = reader.scan(subject.file)
-    if isinstance(scan, Failure):
-        return scan
+    own = print_of(subject.file, reader)
+    if isinstance(own, Failure):
+        return own
     middle = reader.frames(subject.file, sampling="uniform-1", encoding="rgb24")
     return Look(
         subject=subject,
         facts=facts,
-        own=fingerprint(scan, find_borders(scan.picked)),
+        own=own,
         marks=watermarks_of(subject.file, reader=reader),
         frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
         sha256=clip_id(subject.file),

@@ -1,0 +1,99 @@
+"""What `unreel arena ablations` loads when it runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unreel.arena.ablations import Ablation, ablate, compare_plays
+from unreel.arena.leaning import Leaning, find_leanings
+from unreel.arena.play import Play
+from unreel.arena.playing import read_play
+from unreel.arena.stored_season import stored_recipe
+from unreel.arena.working_folder import SeasonFolder, find_folder
+from unreel.cli.output import Form, print_json, print_table, say
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Estimate, Measured
+
+
+def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print every paired difference and every leaning of a season."""
+    folder = find_folder(given["season"], given["out"])
+    recipe = stored_recipe(folder)
+    plays = _plays(folder)
+    knobs = {
+        title: {key: str(value) for key, value in section.model_dump(exclude={"title"}).items()}
+        for title, section in zip(recipe.titles, recipe.condition, strict=True)
+    }
+    found = list(ablate(plays, knobs={play.condition: knobs[play.condition] for play in plays}))
+    if given["against"]:
+        others = {play.condition: play for play in _plays(find_folder(given["against"]))}
+        found += _against(plays, others, given["against"])
+    leanings = [each for play in plays for each in find_leanings(play)]
+    if as_json:
+        print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
+        return
+    _print_ablations(found, given["form"])
+    _print_leanings(leanings, given["form"])
+    if not found:
+        say("nothing was changed in this season: write a second [[condition]] into it")
+
+
+def _plays(folder: SeasonFolder) -> list[Play]:
+    return [read_play(folder, title) for title in folder.require_played().conditions]
+
+
+def _against(plays: Sequence[Play], others: Mapping[str, Play], name: str) -> list[Ablation]:
+    """Each condition beside that of the same title, or all beside the only one that there is."""
+    alone = next(iter(others.values())) if len(others) == 1 else None
+    pairs = [(play, others.get(play.condition, alone)) for play in plays]
+    found = [
+        ablation
+        for play, other in pairs
+        if other is not None
+        for ablation in compare_plays(play, other, knob=f"against {name}")
+    ]
+    if not found:
+        setting, problem = "--against", f"no condition of {name} has a title of this season's"
+        raise InvalidSettingError(setting, problem, "Give both the same titles")
+    return found
+
+
+def _print_ablations(found: Sequence[Ablation], form: Form) -> None:
+    rows = [
+        {
+            "what": each.knob,
+            "first": each.first,
+            "second": each.second,
+            "reviewer": each.reviewer,
+            "figure": each.figure,
+            "first less second": _spell(each.difference, 1),
+            "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
+            "pairs": each.n_pairs,
+            "left out": each.n_left_out,
+        }
+        for each in found
+    ]
+    columns = ("what", "first", "second", "reviewer", "figure", "first less second", "p")
+    title = "ablations: percent [95 % interval], p corrected by Holm"
+    print_table((*columns, "pairs", "left out"), rows, title=title, form=form)
+
+
+def _print_leanings(found: Sequence[Leaning], form: Form) -> None:
+    rows = [
+        {
+            "condition": each.condition,
+            "reviewer": each.reviewer,
+            "said real": _spell(each.said_real, 1),
+            "sensitivity": _spell(each.sensitivity, 2),
+            "criterion": _spell(each.criterion, 2),
+        }
+        for each in found
+    ]
+    columns = ("condition", "reviewer", "said real", "sensitivity", "criterion")
+    title = "leanings: a criterion above 0 leans towards real"
+    print_table(columns, rows, title=title, form=form)
+
+
+def _spell(found: Measured, places: int) -> str:
+    if not isinstance(found, Estimate):
+        return ""
+    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"

@@ -1,0 +1,59 @@
+"""`unreel arena submit`, `withdraw` and `log`: who enters a season, and what became of it."""
+
+import sys
+from typing import Any
+
+import click
+
+from unreel.cli.arena_options import season_argument
+from unreel.cli.completing import complete_paths
+from unreel.cli.consent import outside_option
+from unreel.cli.output import form_option, json_option, trusted_option
+from unreel.core.registry import Lazy
+
+_JOB = "unreel.cli.arena_submit_job"
+
+
+@click.command()
+@season_argument
+@click.argument("entry", shell_complete=complete_paths)
+@outside_option
+@trusted_option
+@json_option
+def submit(*, as_json: bool, **given: Any) -> None:
+    """Enter a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
+
+    Its clips are checked before anything is paid for: names, length, size, rate, sound, licence, copies of real clips,
+    marks, and what files tell by themselves. Every try is written into the season's log.
+
+    Ends with status 1 where the entry is refused.
+    """
+    sys.exit(Lazy(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
+
+
+@click.command()
+@season_argument
+@click.argument("name")
+@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
+@click.option("--retire", is_flag=True, help="Whoever runs the season takes it out, not its team.")
+@json_option
+def withdraw(*, as_json: bool, **given: Any) -> None:
+    """Take the entry NAME out of what is played next. What it played stays on the boards."""
+    Lazy(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--head", metavar="HASH", help="A hash that was published: lines cut off since are told."
+)
+@form_option
+@json_option
+def log(*, as_json: bool, **given: Any) -> None:
+    """Show every try, state and withdrawal of SEASON, and how often each team tried.
+
+    SEASON is its TOML file, or the folder in which it is played.
+
+    Ends with status 1 where a line was edited, moved or removed.
+    """
+    sys.exit(Lazy(f"{_JOB}:tell_log", "eval").load()(given, as_json=as_json))

@@ -1,0 +1,149 @@
+"""What `unreel arena submit`, `withdraw` and `log` load when they run."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from unreel.arena.attempts import Tries, count_tries
+from unreel.arena.entering.creator_checks import Grounds
+from unreel.arena.entering.entry import read_entry
+from unreel.arena.entering.submit import Submission, submit, withdraw
+from unreel.arena.hiding import find_hidden, give_promise
+from unreel.arena.log import LOG, Event, History, State, read_log
+from unreel.arena.scenes import open_scenery, require_digest
+from unreel.arena.season import read_season
+from unreel.arena.working_folder import SeasonFolder, find_folder, open_folder
+from unreel.cli.output import Form, echo, print_json, print_table, say
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.core.span import MICROSECONDS
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import require_protection
+
+
+def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
+    """Check an entry, tell what became of it, and give the command's status."""
+    season = read_season(Path(given["season"]))
+    handed = read_entry(Path(given["entry"]))
+    access = open_access(read_settings(), trusted=given["trusted"])
+    require_protection(access.settings, trusted=access.trusted)
+    scenery = open_scenery(season, outside=given["outside"])
+    require_digest(season, scenery)
+    folder = open_folder(season, given["out"]).path
+    give_promise(folder, season.recipe, at_us=_now_us())
+    grounds = Grounds(
+        recipe=season.recipe,
+        scenery=scenery,
+        hidden=find_hidden(folder, season.recipe, scenery.scenes),
+        folder=folder,
+        access=access,
+    )
+    outcome = submit(handed, grounds, clock=_now_us)
+    if as_json:
+        print_json(outcome)
+    else:
+        _tell(outcome)
+    return 0 if outcome.state is State.ACCEPTED else 1
+
+
+def _tell(outcome: Submission) -> None:
+    for finding in outcome.findings:
+        say(f"{finding.weight.value}: {finding}")
+    nth = f"try {outcome.attempt} of {outcome.team}"
+    if outcome.state is State.ACCEPTED:
+        say(f"{outcome.entry} is accepted ({nth}). It plays with the next `unreel arena run`")
+    else:
+        say(f"{outcome.entry} is refused ({nth}). Mend what is said above and submit it again")
+    say(f"the log ends with {outcome.head}")
+    echo(outcome.state.value)
+
+
+def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Take an entry out, and tell so."""
+    folder = _folder(given).path
+    event = withdraw(
+        folder,
+        given["name"],
+        reason=given["reason"],
+        retire=given["retire"],
+        at_us=_now_us(),
+    )
+    if as_json:
+        print_json(event)
+    else:
+        say(f"{event.entry} plays no more; what it played stays on the boards")
+        echo(event.state.value)
+
+
+def tell_log(given: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print the log, and give 1 where it was changed."""
+    history = read_log(_folder(given).path)
+    problem = _problem(history, given["head"])
+    tries = count_tries(history)
+    if as_json:
+        print_json(
+            {
+                "head": history.head,
+                "events": history.events,
+                "tries": tries,
+                "torn": history.torn,
+                "problem": problem,
+            }
+        )
+    else:
+        _print_log(history, tries, given["form"])
+        if problem:
+            say(problem)
+    return 1 if problem else 0
+
+
+def _problem(history: History, head: str | None) -> str:
+    try:
+        history.require_whole(head)
+    except UnreadableSourceError as error:
+        return str(error)
+    return ""
+
+
+def _print_log(history: History, tries: tuple[Tries, ...], form: Form) -> None:
+    columns = ("at", "entry", "board", "team", "try", "state", "told")
+    print_table(columns, [_row(event) for event in history.events], title="log", form=form)
+    if tries:
+        rows = [
+            {
+                "team": each.team,
+                "board": each.kind,
+                "tries": each.submitted,
+                "accepted": len(each.entries),
+                "ranked": each.ranked,
+                "not ranked": ", ".join(each.unranked),
+            }
+            for each in tries
+        ]
+        print_table(tuple(rows[0]), rows, title="tries", form=form)
+    if history.torn:
+        say(f"line {history.torn[0]} of {LOG} was cut by a crash and counts for nothing")
+    say(f"the log ends with {history.head}")
+
+
+def _row(event: Event) -> dict[str, object]:
+    at = datetime.fromtimestamp(event.at_us / MICROSECONDS, UTC)
+    return {
+        "at": at.strftime("%Y-%m-%d %H:%M:%S"),
+        "entry": event.entry,
+        "board": event.kind,
+        "team": event.team,
+        "try": event.attempt or "",
+        "state": event.state.value,
+        "told": "; ".join(event.reasons),
+    }
+
+
+def _folder(given: Mapping[str, Any]) -> SeasonFolder:
+    return find_folder(given["season"], given["out"])
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,76 @@
+"""A season that can be entered: a benchmark of tiny clips that do not look alike, and entries to it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from footage import film, write_clip
+from unreel.arena.entering.creator_checks import Grounds
+from unreel.arena.entering.entry import Handed, read_entry
+from unreel.arena.scenes import open_scenery
+from unreel.arena.season import Season, read_season
+from unreel.core.settings import read_settings
+from unreel.engine.access import Access
+
+N_SCENES = 4
+
+
+def write_real(root: Path, *, n_scenes: int = N_SCENES) -> Path:
+    """A real clip of each scene."""
+    (root / "clips").mkdir(parents=True)
+    lines = []
+    for number in range(n_scenes):
+        file = f"clips/real-{number}.mp4"
+        (root / file).write_bytes(write_clip(film(number)))
+        line = {"file_name": file, "name": f"real-{number}", "label": "real"}
+        lines.append(line | {"group": f"scene-{number}", "prompt": f"shapes {number}"})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (root / "metadata.jsonl").write_text(text, encoding="utf-8")
+    return root
+
+
+def write_made(root: Path, *, seed: int = 100, n_scenes: int = N_SCENES, **given: Any) -> Path:
+    """What somebody made: a clip of each scene, named after it."""
+    root.mkdir(parents=True)
+    for number in range(n_scenes):
+        data = write_clip(film(seed + number, **given))
+        (root / f"scene-{number}.mp4").write_bytes(data)
+    return root
+
+
+def write_season(root: Path, *, more: str = "", n_scenes: int = N_SCENES) -> Season:
+    """A season over such a benchmark, with one creator of its own."""
+    write_real(root / "bench", n_scenes=n_scenes)
+    write_made(root / "house", seed=500, n_scenes=n_scenes)
+    own = '[[creator]]\nname = "House"\nkind = "folder"\nfolder = "house"\n'
+    head = 'name = "spring"\nbenchmark = "bench"\n'
+    file = root / "season.toml"
+    file.write_text(f"{head}{own}{more}", encoding="utf-8")
+    digest = open_scenery(read_season(file)).digest
+    file.write_text(f'{head}digest = "{digest}"\n{own}{more}', encoding="utf-8")
+    return read_season(file)
+
+
+def grounds_of(season: Season, root: Path, *, hidden: frozenset[str] = frozenset()) -> Grounds:
+    """What entries to `season` are checked against; clips are opened in this process."""
+    return Grounds(
+        recipe=season.recipe,
+        scenery=open_scenery(season),
+        hidden=hidden,
+        folder=root / "played",
+        access=Access(settings=read_settings(), trusted=True),
+    )
+
+
+def write_entry(root: Path, section: str, *, name: str = "entry", **given: Any) -> Handed:
+    """An entry by `Blue`, with a licence and a statement unless others are given."""
+    head = {"team": "Blue", "licence": "CC BY 4.0", "statement": "Made for tests."} | given
+    lines = [f"{key} = {json.dumps(value)}" for key, value in head.items() if value is not None]
+    file = root / f"{name}.toml"
+    file.write_text("\n".join([*lines, section]) + "\n", encoding="utf-8")
+    return read_entry(file)
+
+
+def creator(name: str = "Ours", *, folder: str = "ours", more: str = "") -> str:
+    """The section of a creator whose clips lie in a folder."""
+    return f'[creator]\nname = "{name}"\nkind = "folder"\nfolder = "{folder}"\n{more}'
