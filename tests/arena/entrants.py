@@ -1,6 +1,7 @@
 """A season that can be entered: a benchmark of tiny clips that do not look alike, and entries to it."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,21 @@ from unreel.engine.access import Access
 N_SCENES = 4
 
 
+@cache
+def clip(
+    seed: int, *, crf: int = 23, n_frames: int = 16, width: int = 192, height: int = 128
+) -> bytes:
+    """A short film; other seeds look different."""
+    return write_clip(film(seed, n_frames=n_frames, width=width, height=height), crf=crf)
+
+
 def write_real(root: Path, *, n_scenes: int = N_SCENES) -> Path:
     """A real clip of each scene."""
     (root / "clips").mkdir(parents=True)
     lines = []
     for number in range(n_scenes):
         file = f"clips/real-{number}.mp4"
-        (root / file).write_bytes(write_clip(film(number)))
+        (root / file).write_bytes(clip(number))
         line = {"file_name": file, "name": f"real-{number}", "label": "real"}
         lines.append(line | {"group": f"scene-{number}", "prompt": f"shapes {number}"})
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -33,8 +42,7 @@ def write_made(root: Path, *, seed: int = 100, n_scenes: int = N_SCENES, **given
     """What somebody made: a clip of each scene, named after it."""
     root.mkdir(parents=True)
     for number in range(n_scenes):
-        data = write_clip(film(seed + number, **given))
-        (root / f"scene-{number}.mp4").write_bytes(data)
+        (root / f"scene-{number}.mp4").write_bytes(clip(seed + number, **given))
     return root
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from arena.entrants import (
     N_SCENES,
+    clip,
     creator,
     grounds_of,
     write_entry,
     write_made,
     write_season,
 )
-from footage import film, write_clip
 from unreel.arena.attempts import count_tries
 from unreel.arena.entering.creator_checks import Grounds
 from unreel.arena.entering.entered import ENTRIES, entries_of, entry_name, note_played, with_entries
@@ -114,7 +114,7 @@ def test_hidden_scenes_are_not_asked_for(ground: Ground) -> None:
 
 def test_a_copy_of_a_real_clip_is_refused(ground: Ground) -> None:
     ours = write_made(ground.root / "ours")
-    (ours / "scene-3.mp4").write_bytes(write_clip(film(3), crf=36))
+    (ours / "scene-3.mp4").write_bytes(clip(3, crf=36))
     outcome = ground.submit(creator())
     assert _refused_for(outcome) == {"copies"}
     assert "scene-3-image+text of real-3" in str(outcome.findings[0])
@@ -122,7 +122,7 @@ def test_a_copy_of_a_real_clip_is_refused(ground: Ground) -> None:
 
 def test_the_real_clip_of_another_scene_is_refused_too(ground: Ground) -> None:
     ours = write_made(ground.root / "ours")
-    (ours / "scene-0.mp4").write_bytes(write_clip(film(2), crf=30))
+    (ours / "scene-0.mp4").write_bytes(clip(2, crf=30))
     assert _refused_for(ground.submit(creator())) == {"copies"}
 
 
