@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[str, Word]] = {
     "withdraw": Word(Lazy("unreel.cli.arena_submit:withdraw"), "Take an entry out."),
     "log": Word(Lazy("unreel.cli.arena_submit:log"), "Show every try and what became of it."),
     "watch": Word(Lazy("unreel.cli.arena_watch:watch"), "Look for foul play."),
+    "site": Word(Lazy("unreel.cli.arena_site:site"), "Show seasons as static pages."),
 }
 
 

@@ -40,6 +40,7 @@ class Sheet:
     id: str
     standings: Standings
     attempts: Mapping[str, int]
+    shows_clips: bool = True
 
     def side(self, side: Side) -> tuple[Standing, ...]:
         """All on that board, in order."""

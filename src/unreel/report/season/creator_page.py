@@ -22,8 +22,10 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
     boards = [board.creators for board in season.standings]
     standings = [next((s for s in board if s.name == name), None) for board in boards]
     file = f"{FOLDER}/{address('creator', name)}"
-    parts = [_given_away(season, heard, name, file=f"{file}-clips")]
-    parts += _provenance(season, heard, name, file=f"{file}-made")
+    parts = []
+    if season.shows_clips:
+        parts.append(_given_away(season, heard, name, file=f"{file}-clips"))
+        parts += _provenance(season, heard, name, file=f"{file}-made")
     if any(standings):
         figures = figures_table(season, standings, file=f"{file}-figures")
         lead = "Every figure under every condition."
@@ -39,7 +41,7 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
         told=_told(season, standings),
         tiles=tuple(_tiles(season, known, name)),
         parts=tuple(parts),
-        sections=tuple(sections(season, heard, name)),
+        sections=tuple(sections(season, heard, name)) if season.shows_clips else (),
         clips=shown,
         has_badge=any(standings),
     )

@@ -76,7 +76,7 @@ def cell_id(sheet: str, reviewer: str) -> str:
 
 def _square(sheet: Sheet, reviewer: Standing, creator: Standing, met: Met | None) -> Square:
     page = f"{PAGES}/{address('creator', creator.name)}.html"
-    link = f"{page}#{cell_id(sheet.id, reviewer.name)}"
+    link = f"{page}#{cell_id(sheet.id, reviewer.name)}" if sheet.shows_clips else page
     caught = met.caught if met else None
     if not isinstance(caught, Estimate):
         return Square(shade=None, text="", doubt="", link=link if met else "", creator=creator.name)

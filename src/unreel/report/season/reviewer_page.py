@@ -21,13 +21,13 @@ def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entr
     standings = [_find(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
     file = f"{FOLDER}/{address('reviewer', name)}"
-    parts = [*_mistakes(season, heard, name, file=file)]
+    parts = [*_mistakes(season, heard, name, file=file)] if season.shows_clips else []
     met = _against(season, name, file=f"{file}-against")
     parts.append(
         Part(
             id="against",
             heading="Against each creator",
-            lead="Percent of its readable answers that say generated. A share opens the clips behind it.",
+            lead="Percent of its readable answers that say generated.",
             table=met,
         )
     )

@@ -113,7 +113,8 @@ def _entrants(season: Season, heard: Mapping[str, Heard]) -> Iterator[tuple[str,
     for side, name in season.entrants():
         make = reviewer_page if side == "reviewer" else creator_page
         yield from entrant_files(season, make(season, heard, name)).items()
-    yield from entrant_files(season, creator_page(season, heard, REAL)).items()
+    if season.shows_clips:
+        yield from entrant_files(season, creator_page(season, heard, REAL)).items()
 
 
 def _data_files(seasons: Sequence[Season]) -> dict[str, str]:
@@ -179,7 +180,12 @@ def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, 
 
 def _sheet(season: Season, number: int) -> Shown:
     standings = season.standings[number]
-    sheet = Sheet(id=f"c{number}", standings=standings, attempts=season.attempts)
+    sheet = Sheet(
+        id=f"c{number}",
+        standings=standings,
+        attempts=season.attempts,
+        shows_clips=season.shows_clips,
+    )
     return Shown(
         id=sheet.id,
         title=standings.condition,

@@ -62,6 +62,8 @@ class Season:
     """What looks suspicious, or is weaker than it seems, in whole sentences."""
     plan: tuple[tuple[str, str], ...] = ()
     """Budget, and which cells were asked first, as terms and words."""
+    shows_clips: bool = True
+    """False while some are hidden: pages then tell of no single clip."""
 
     def __post_init__(self) -> None:
         if [p.condition for p in self.plays] != [s.condition for s in self.standings]:

@@ -1,0 +1,226 @@
+"""From the folder in which a season was played to what its pages show: nobody is asked."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from unreel.arena.ablations import ablate
+from unreel.arena.budgeting import spent_usd
+from unreel.arena.gathering import look_table, open_set, read_controls
+from unreel.arena.leaning import find_leanings
+from unreel.arena.lineup import entrant_of, read_lineup
+from unreel.arena.log import State, read_log
+from unreel.arena.planning import read_plan
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.playing import read_answers, read_play
+from unreel.arena.ranking import rank
+from unreel.arena.season import SeasonRecipe, check_season
+from unreel.arena.suspicion import find_alike
+from unreel.arena.working_folder import RECIPE, Entrants, SeasonFolder
+from unreel.benchmarks.entry import Entry
+from unreel.core.clip import Clip
+from unreel.core.document import read_toml
+from unreel.core.estimate import Estimate
+from unreel.core.settings import read_settings
+from unreel.creators.contract import Side
+from unreel.engine.survey import Survey
+from unreel.report.season.cells import short
+from unreel.report.season.showing import Show
+from unreel.report.season.view import ClipTold, Season
+from unreel.stats.resampling import RESAMPLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How much of a season is read."""
+
+    resamples: int = RESAMPLES
+    reveals: bool = False
+    """Tell of single clips although some are hidden: when the season is over."""
+    show: Show | None = None
+    """How clips are put beside pages; `None` where none is."""
+
+
+def read_standings(folder: SeasonFolder, reading: Reading) -> Season:
+    """What the history needs of a season: its boards alone."""
+    entrants = folder.require_played()
+    lineup = read_lineup(folder)
+    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+    standings = (rank(each, seed=entrants.seed, resamples=reading.resamples) for each in plays)
+    return Season(name=entrants.season, plays=tuple(plays), standings=tuple(standings))
+
+
+def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
+    """All that pages show of a season."""
+    boards = read_standings(folder, reading)
+    entrants, recipe = folder.require_played(), _recipe(folder)
+    hides = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
+    log = read_log(folder.path)
+    made = [] if hides else _made(folder)
+    return Season(
+        name=boards.name,
+        facts=tuple(_facts(folder, entrants, recipe, log.head if log.lines else "")),
+        plays=boards.plays,
+        standings=boards.standings,
+        clips={} if hides else dict(_clips(folder, entrants, made, reading.show)),
+        unmade={} if hides else _unmade(made, entrants),
+        words={} if hides else _words(folder, entrants, boards.plays),
+        attempts=_attempts([event.entry for event in log.events if event.state is State.SUBMITTED]),
+        entries=log.events,
+        ablations=ablate(boards.plays),
+        leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
+        notes=tuple(_notes(entrants, boards.plays, hides=hides)),
+        plan=tuple(_plan(folder, entrants, recipe)),
+        shows_clips=not hides,
+    )
+
+
+def _recipe(folder: SeasonFolder) -> SeasonRecipe:
+    return check_season(read_toml(folder.path / RECIPE, "season"))
+
+
+def _facts(
+    folder: SeasonFolder, entrants: Entrants, recipe: SeasonRecipe, head: str
+) -> Iterator[tuple[str, str]]:
+    yield "Benchmark", recipe.benchmark.rpartition("/")[2]
+    yield "Digest of the benchmark", entrants.digest
+    yield "Protocol", entrants.protocol
+    yield "Seed", str(entrants.seed)
+    cost = spent_usd(folder, entrants)
+    yield "Cost", "nobody tells" if cost is None else f"{cost:,.2f} USD, as far as it is told"
+    if head:
+        yield "Last hash of the log", head
+
+
+def _made(folder: SeasonFolder) -> list[Mapping[str, Any]]:
+    return list(folder.made.rows()) if folder.made.exists() else []
+
+
+def _clips(
+    folder: SeasonFolder, entrants: Entrants, made: Sequence[Mapping[str, Any]], show: Show | None
+) -> Iterator[tuple[str, ClipTold]]:
+    benchmark, controls = open_set(folder), read_controls(folder)
+    entries = [row for row in benchmark if isinstance(row, Entry)]
+    rows = {_key(row, entrants): row for row in made if row["failure_reason"] is None}
+    for entry, clip in Survey(look_table(folder)).find(benchmark, entries):
+        maker = controls.get(entry.name) or entrant_of(entry)
+        row = rows.get((maker, entry.group))
+        facts = tuple(_origin(row)) if row else ()
+        spec = show(entry, clip) if show and isinstance(clip, Clip) else None
+        yield (
+            entry.name,
+            ClipTold(
+                facts=(*facts, *((("Licence", entry.licence),) if entry.licence else ())),
+                cost_usd=_usd(row),
+                took_us=row["took_us"] if row else None,
+                player=spec,
+            ),
+        )
+
+
+def _key(row: Mapping[str, Any], entrants: Entrants) -> tuple[str, str]:
+    """Whose clip a row of the table is, as boards call it, and of which scene."""
+    creator = entrants.shown(entrants.creators).get(row["name"]) or str(row["creator"])
+    is_control = row["side"] == Side.CONTROL.value
+    maker = creator if is_control else f"{creator}/{row['setting']}"
+    return maker, str(row["scene"])
+
+
+def _origin(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "Model", str(row["model"] or "")
+    yield "Seed", "" if row["seed"] is None else str(row["seed"])
+    yield "Parameters", _spell(row["parameters"])
+    yield "SHA-256", str(row["sha256"] or "")
+
+
+def _spell(parameters: str | None) -> str:
+    try:
+        found = json.loads(parameters or "{}")
+    except ValueError:
+        return ""
+    return ", ".join(f"{k} {v}" for k, v in found.items()) if isinstance(found, dict) else ""
+
+
+def _usd(row: Mapping[str, Any] | None) -> Decimal | None:
+    known = row["cost_usd"] if row else None
+    return None if known is None else Decimal(str(known))
+
+
+def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for row in made:
+        if row["failure_reason"] is not None:
+            maker, scene = _key(row, entrants)
+            why = f"{row['failure_reason']}: {short(row['failure_detail'] or '')}"
+            found.setdefault(maker, {})[scene] = why
+    return found
+
+
+def _words(
+    folder: SeasonFolder, entrants: Entrants, plays: Sequence[Play]
+) -> dict[tuple[str, str, str], str]:
+    """What reviewers wrote where they were not right; rules that answer by themselves write nothing."""
+    settings, shown = read_settings(), entrants.shown(entrants.reviewers)
+    words = {}
+    for play in plays:
+        made = play.lineup.creator != NOBODY
+        truth = dict(zip(play.lineup.clips, made.tolist(), strict=True))
+        for reviewer in entrants.reviewers:
+            if reviewer.floor:
+                continue
+            for answered in read_answers(folder, reviewer, play.condition, settings):
+                right = SAID_GENERATED if truth.get(answered.clip) else SAID_REAL
+                text = answered.row.get("text")
+                if answered.said != right and isinstance(text, str):
+                    words[play.condition, shown[reviewer.name], answered.clip] = short(text)
+    return words
+
+
+def _attempts(entries: Sequence[str]) -> dict[str, int]:
+    return {entry: entries.count(entry) for entry in dict.fromkeys(entries)}
+
+
+def _notes(entrants: Entrants, plays: Sequence[Play], *, hides: bool) -> Iterator[str]:
+    if hides:
+        yield (
+            "Some scenes are hidden while the season is on, so these pages tell of no single clip. Figures "
+            "count all of them."
+        )
+    for each in entrants.reviewers:
+        if each.unfitted:
+            yield f"{each.title} took no part: {each.unfitted}."
+    retired = [e.title for e in (*entrants.creators, *entrants.reviewers) if e.retired]
+    if retired:
+        yield f"Taken out of the season, with what they played: {', '.join(retired)}."
+    for play in plays:
+        for pair in find_alike(play, seed=entrants.seed).suspected:
+            share = pair.shared_errors
+            told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
+            yield (
+                f"{pair.first} and {pair.second} share {told} of their errors ({play.condition}): copies, or one "
+                "model under two names."
+            )
+
+
+def _plan(
+    folder: SeasonFolder, entrants: Entrants, recipe: SeasonRecipe
+) -> Iterator[tuple[str, str]]:
+    budget = recipe.budget
+    named = (
+        ("Questions at most", budget.max_questions),
+        ("US dollars at most", budget.max_cost_usd),
+        ("Clips at most", budget.max_clips),
+    )
+    told = [(term, f"{most:,}") for term, most in named if most is not None]
+    yield from told
+    plan = read_plan(folder)
+    if plan is None:
+        if told:
+            yield "Plan", "the budget was long enough for all questions"
+        return
+    shown = entrants.shown(entrants.reviewers)
+    yield "Plan", f"{len(plan.chosen):,} of {plan.n_due:,} questions, those first that tell most"
+    for name, count in plan.left.items():
+        yield f"Left out of {shown.get(name, name)}", f"{count:,} questions"

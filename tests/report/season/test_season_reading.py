@@ -1,0 +1,123 @@
+"""From a season that was played to its pages, by one command."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
+from unreel.arena.log import Event, State, append
+from unreel.cli.main import unreel
+from unreel.core.errors import UnreelError
+from unreel.report.season.view import address
+
+WAN = address("creator", "Wan/image+text")
+ANN = address("reviewer", "Ann")
+
+
+@pytest.fixture(scope="module")
+def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
+    """A season of two creators before one reviewer and the floors; real clips may be handed on."""
+    root = tmp_path_factory.mktemp("played")
+    bench = write_benchmark(root / "bench")
+    table = bench / "metadata.jsonl"
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    for row in rows:
+        row["licence"] = "CC BY 4.0" if row["label"] == "real" else "all rights reserved"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_clips(root / "wan")
+    (root / "wan" / f"scene-{N_SCENES - 1}.mp4").unlink()
+    said = [{"name": row["name"], "text": "It moves oddly. <answer>1</answer>"} for row in rows]
+    said += [
+        {"name": f"Wan/image+text/scene-{n}", "text": "A fine film. <answer>1</answer>"}
+        for n in range(N_SCENES - 1)
+    ]
+    (root / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    played = Stadium(
+        root,
+        creators=[
+            {"name": "Wan", "kind": "folder", "folder": "wan"},
+            {"name": "Sora", "kind": "frozen"},
+        ],
+        reviewers=[{"model": "recorded", "recorded": "said.jsonl", "title": "Ann"}],
+        sections={"budget": {"max_questions": 1000}},
+    )
+    played.play()
+    event = Event(entry="Ann", state=State.SUBMITTED, at_us=10**15, kind="reviewer", team="lab")
+    append(played.folder.path, event)
+    return played
+
+
+def show(stadium: Stadium, out: Path, *more: str) -> Path:
+    """The pages by the command, quickly."""
+    words = ["arena", "site", str(stadium.folder.path), "--out", str(out), "--resamples", "100"]
+    told = CliRunner().invoke(unreel, [*words, *more])
+    assert told.exit_code == 0, (told.output, told.exception)
+    return out
+
+
+def test_a_played_season_becomes_pages_with_its_reasons_costs_and_gaps(
+    stadium: Stadium, tmp_path: Path
+) -> None:
+    out = show(stadium, tmp_path / "site", "--hub", "lab/arena")
+    page = (out / "index.html").read_text()
+    assert stadium.folder.entrants().digest in page
+    assert "1,000" in page
+    assert "What happened to every entry" in page
+    with (out / "tables" / f"{WAN}-made.csv").open(encoding="utf-8", newline="") as file:
+        made = list(csv.DictReader(file))
+    assert len(made) == N_SCENES
+    assert made[-1]["Never made, because"]
+    assert made[0]["SHA-256"]
+    mistakes = (out / "entrants" / f"{ANN}.html").read_text()
+    assert "It moves oddly." in mistakes or "A fine film." in mistakes
+    assert (out / "hub" / "dataset" / "eval.yaml").is_file()
+
+
+def test_clips_lie_beside_the_pages_only_where_their_licence_or_a_person_allows_it(
+    stadium: Stadium, tmp_path: Path
+) -> None:
+    licensed = show(stadium, tmp_path / "licensed")
+    assert len(list((licensed / "media").iterdir())) == N_SCENES  # the real ones
+    assert '"clip-' not in (licensed / "entrants" / f"{WAN}.html").read_text()
+    linked = show(stadium, tmp_path / "linked", "--media", "link")
+    assert len(list((linked / "media").iterdir())) == 3 * N_SCENES - 1
+    assert '"clip-' in (linked / "entrants" / f"{WAN}.html").read_text()
+    bare = show(stadium, tmp_path / "bare", "--media", "none")
+    assert not (bare / "media").exists()
+
+
+def test_while_scenes_are_hidden_no_page_tells_of_a_single_clip(
+    stadium: Stadium, tmp_path: Path
+) -> None:
+    recipe = stadium.folder.path / "season.toml"
+    before = recipe.read_bytes()
+    recipe.write_bytes(before + b"\n[holdout]\nshare = 0.25\n")
+    try:
+        out = show(stadium, tmp_path / "hidden", "--media", "copy")
+        texts = [file.read_text() for file in out.rglob("*") if file.is_file()]
+        assert not any("scene-1" in text or "It moves oddly" in text for text in texts)
+        assert "tell of no single clip" in (out / "index.html").read_text()
+        assert not (out / "media").exists()
+        over = show(stadium, tmp_path / "over", "--media", "copy", "--reveal")
+        assert "scene-1" in (over / "entrants" / f"{WAN}.html").read_text()
+    finally:
+        recipe.write_bytes(before)
+
+
+def test_what_cannot_be_shown_is_said_with_what_to_do(stadium: Stadium, tmp_path: Path) -> None:
+    for words, remedy in (
+        ([str(tmp_path / "nowhere.toml")], "nowhere.toml"),
+        ([str(stadium.folder.path), "--hub", "lab"], "OWNER/NAME"),
+    ):
+        told = CliRunner().invoke(unreel, ["arena", "site", *words, "--out", str(tmp_path)])
+        assert isinstance(told.exception, UnreelError)
+        assert remedy in str(told.exception)
+    asked = ["arena", "site", str(stadium.folder.path), str(stadium.folder.path)]
+    both = CliRunner().invoke(unreel, [*asked, "--out", str(tmp_path / "two"), "--json"])
+    assert json.loads(both.stdout)["n_seasons"] == 2
