@@ -48,8 +48,9 @@ def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
         sections={"budget": {"max_questions": 1000}},
     )
     played.play()
-    event = Event(entry="Ann", state=State.SUBMITTED, at_us=10**15, kind="reviewer", team="lab")
-    append(played.folder.path, event)
+    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED):
+        event = Event(entry="Ann", state=state, at_us=10**15, kind="reviewer", team="lab")
+        append(played.folder.path, event)
     return played
 
 
@@ -69,6 +70,9 @@ def test_a_played_season_becomes_pages_with_its_reasons_costs_and_gaps(
     assert stadium.folder.entrants().digest in page
     assert "1,000" in page
     assert "What happened to every entry" in page
+    with (out / "tables" / "c0-reviewers.csv").open(encoding="utf-8", newline="") as file:
+        board = {row["Reviewer"]: row for row in csv.DictReader(file)}
+    assert (board["Ann"]["Attempts"], board["coin"]["Attempts"]) == ("1", "")
     with (out / "tables" / f"{WAN}-made.csv").open(encoding="utf-8", newline="") as file:
         made = list(csv.DictReader(file))
     assert len(made) == N_SCENES

@@ -4,32 +4,34 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from unreel.arena.ablations import ablate
+from unreel.arena.attempts import Tries, count_tries, hold_to_one_try
 from unreel.arena.budgeting import spent_usd
 from unreel.arena.gathering import look_table, open_set, read_controls
 from unreel.arena.leaning import find_leanings
 from unreel.arena.lineup import entrant_of, read_lineup
-from unreel.arena.log import State, read_log
+from unreel.arena.log import read_log
 from unreel.arena.planning import read_plan
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
 from unreel.arena.playing import read_answers, read_play
 from unreel.arena.ranking import rank
 from unreel.arena.season import SeasonRecipe, check_season
-from unreel.arena.suspicion import find_alike
 from unreel.arena.working_folder import RECIPE, Entrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip
 from unreel.core.document import read_toml
-from unreel.core.estimate import Estimate
 from unreel.core.settings import read_settings
 from unreel.creators.contract import Side
 from unreel.engine.survey import Survey
+from unreel.report.season.cautions import best_of_several, copies, gaps, rows_of
 from unreel.report.season.cells import short
 from unreel.report.season.showing import Show
 from unreel.report.season.view import ClipTold, Season
 from unreel.stats.resampling import RESAMPLES
+
+_HIDING: Final = "Some scenes are hidden while the season is on, so these pages tell of no single clip. Figures count all of them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,10 @@ def read_standings(folder: SeasonFolder, reading: Reading) -> Season:
     entrants = folder.require_played()
     lineup = read_lineup(folder)
     plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
-    standings = (rank(each, seed=entrants.seed, resamples=reading.resamples) for each in plays)
-    return Season(name=entrants.season, plays=tuple(plays), standings=tuple(standings))
+    tries = count_tries(read_log(folder.path))
+    ranked = [rank(each, seed=entrants.seed, resamples=reading.resamples) for each in plays]
+    standings = tuple(hold_to_one_try(each, tries) for each in ranked)
+    return Season(name=entrants.season, plays=tuple(plays), standings=standings)
 
 
 def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
@@ -58,7 +62,9 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
     entrants, recipe = folder.require_played(), _recipe(folder)
     hides = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
     log = read_log(folder.path)
+    tries = count_tries(log)
     made = [] if hides else _made(folder)
+    knobs = _knobs(recipe)
     return Season(
         name=boards.name,
         facts=tuple(_facts(folder, entrants, recipe, log.head if log.lines else "")),
@@ -67,11 +73,13 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
         clips={} if hides else dict(_clips(folder, entrants, made, reading.show)),
         unmade={} if hides else _unmade(made, entrants),
         words={} if hides else _words(folder, entrants, boards.plays),
-        attempts=_attempts([event.entry for event in log.events if event.state is State.SUBMITTED]),
+        attempts=_attempts(tries, boards.plays[0]),
         entries=log.events,
-        ablations=ablate(boards.plays),
+        ablations=ablate(
+            boards.plays, knobs={p.condition: knobs[p.condition] for p in boards.plays}
+        ),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
-        notes=tuple(_notes(entrants, boards.plays, hides=hides)),
+        notes=(*((_HIDING,) if hides else ()), *_notes(entrants, boards.plays, tries)),
         plan=tuple(_plan(folder, entrants, recipe)),
         shows_clips=not hides,
     )
@@ -178,30 +186,23 @@ def _words(
     return words
 
 
-def _attempts(entries: Sequence[str]) -> dict[str, int]:
-    return {entry: entries.count(entry) for entry in dict.fromkeys(entries)}
+def _attempts(tries: Sequence[Tries], play: Play) -> dict[str, int]:
+    """How often the team of each row submitted something for that board."""
+    return {row: each.submitted for each in tries for row in rows_of(each, play)}
 
 
-def _notes(entrants: Entrants, plays: Sequence[Play], *, hides: bool) -> Iterator[str]:
-    if hides:
-        yield (
-            "Some scenes are hidden while the season is on, so these pages tell of no single clip. Figures "
-            "count all of them."
-        )
-    for each in entrants.reviewers:
-        if each.unfitted:
-            yield f"{each.title} took no part: {each.unfitted}."
-    retired = [e.title for e in (*entrants.creators, *entrants.reviewers) if e.retired]
-    if retired:
-        yield f"Taken out of the season, with what they played: {', '.join(retired)}."
+def _notes(entrants: Entrants, plays: Sequence[Play], tries: Sequence[Tries]) -> Iterator[str]:
+    yield from gaps(entrants)
     for play in plays:
-        for pair in find_alike(play, seed=entrants.seed).suspected:
-            share = pair.shared_errors
-            told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
-            yield (
-                f"{pair.first} and {pair.second} share {told} of their errors ({play.condition}): copies, or one "
-                "model under two names."
-            )
+        yield from copies(play, seed=entrants.seed)
+    yield from best_of_several(plays[0], tries, seed=entrants.seed)
+
+
+def _knobs(recipe: SeasonRecipe) -> dict[str, dict[str, str]]:
+    """What each condition is set to, by its title."""
+    sections = [section.model_dump(exclude={"title"}) for section in recipe.condition]
+    told = [{key: str(value) for key, value in section.items()} for section in sections]
+    return dict(zip(recipe.titles, told, strict=True))
 
 
 def _plan(

@@ -1,0 +1,50 @@
+"""What is to be read with care on a season's pages, in whole sentences: gaps, copies, and the best of several tries."""
+
+from collections.abc import Iterator, Sequence
+
+from unreel.arena.attempts import Best, Tries, correct_best, is_row_of
+from unreel.arena.play import Play
+from unreel.arena.suspicion import find_alike
+from unreel.arena.working_folder import Entrants
+from unreel.core.estimate import Estimate
+
+
+def gaps(entrants: Entrants) -> Iterator[str]:
+    """Who took no part, and who was taken out."""
+    for each in entrants.reviewers:
+        if each.unfitted:
+            yield f"{each.title} took no part: {each.unfitted.rstrip('.')}."
+    retired = [e.title for e in (*entrants.creators, *entrants.reviewers) if e.retired]
+    if retired:
+        yield f"Taken out of the season; what they played stays: {', '.join(retired)}."
+
+
+def copies(play: Play, *, seed: int) -> Iterator[str]:
+    """Reviewers that err alike beyond what hard clips explain."""
+    for pair in find_alike(play, seed=seed).suspected:
+        share = pair.shared_errors
+        told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
+        yield (
+            f"{pair.first} and {pair.second} share {told} of their errors under {play.condition}, more than hard clips "
+            "explain: copies, or one model under two names."
+        )
+
+
+def best_of_several(play: Play, tries: Sequence[Tries], *, seed: int) -> Iterator[str]:
+    """Teams that tried more than once: what the best of their tries is worth without luck."""
+    for each in tries:
+        rows = rows_of(each, play)
+        best = correct_best(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
+        if isinstance(best, Best) and isinstance(best.corrected, Estimate):
+            worth = best.corrected
+            yield (
+                f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
+                f"{best.entry}, has {best.raw:.1f} % as played, and {worth.value:.1f} % "
+                f"[{worth.low:.1f}, {worth.high:.1f}] without what picking the luckiest brings."
+            )
+
+
+def rows_of(tries: Tries, play: Play) -> list[str]:
+    """The rows of a board that are the entries of a team."""
+    board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
+    return [row for row in board if any(is_row_of(row, entry) for entry in tries.entries)]
