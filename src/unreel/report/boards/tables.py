@@ -101,14 +101,14 @@ def measured_cell(measured: Measured | None, notes: Notes, *, places: int = 1) -
     if measured is None:
         return Cell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
-        text = f"{measured.value:.{places}f}"
+        text = f"{measured.value:z.{places}f}"
         return Cell(text=text, number=measured, doubt=doubt(measured, places=places))
     return Cell(note=notes.mark(measured.why))
 
 
 def doubt(estimate: Estimate, *, places: int = 1) -> str:
     """The interval and the count, as a person reads them."""
-    ends = f"{estimate.low:.{places}f} to {estimate.high:.{places}f}"
+    ends = f"{estimate.low:z.{places}f} to {estimate.high:z.{places}f}"
     return f"{ends}, n {estimate.n:,}"
 
 

@@ -14,7 +14,8 @@ def gaps(entrants: Entrants) -> Iterator[str]:
     for each in entrants.reviewers:
         if each.unfitted:
             yield f"{each.title} took no part: {each.unfitted.rstrip('.')}."
-    retired = [e.title for e in (*entrants.creators, *entrants.reviewers) if e.retired]
+    retired = [creator.title for creator in entrants.creators if creator.retired]
+    retired += [reviewer.title for reviewer in entrants.reviewers if reviewer.retired]
     if retired:
         yield f"Taken out of the season; what they played stays: {', '.join(retired)}."
 

@@ -8,7 +8,7 @@ from unreel.arena.standings import Cell as Met
 from unreel.arena.standings import Standing
 from unreel.core.estimate import Estimate
 from unreel.report.boards.downloads import FOLDER
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, doubt, measured_cell
+from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 from unreel.report.season.boards import Sheet, name_cell
 from unreel.report.season.view import PAGES, address
 
@@ -24,7 +24,9 @@ class Square:
     shade: int | None
     """0 to `SHADES`; `None` where nothing was measured."""
     text: str
-    doubt: str
+    ends: str
+    """Of the interval."""
+    n: int
     link: str
     creator: str
 
@@ -79,11 +81,14 @@ def _square(sheet: Sheet, reviewer: Standing, creator: Standing, met: Met | None
     link = f"{page}#{cell_id(sheet.id, reviewer.name)}" if sheet.shows_clips else page
     caught = met.caught if met else None
     if not isinstance(caught, Estimate):
-        return Square(shade=None, text="", doubt="", link=link if met else "", creator=creator.name)
+        return Square(
+            shade=None, text="", ends="", n=0, link=link if met else "", creator=creator.name
+        )
     return Square(
         shade=round(caught.value / 100 * SHADES),
         text=f"{caught.value:.0f}",
-        doubt=doubt(caught, places=0),
+        ends=f"{caught.low:.0f} to {caught.high:.0f}",
+        n=caught.n,
         link=link,
         creator=creator.name,
     )

@@ -11,7 +11,7 @@ from unreel.protocols.figures import Better, Figure
 
 Side = Literal["reviewer", "creator"]
 _LEADING: Final = (
-    *("accuracy", "balanced", "caught", "false-alarms", "said-real", "ability"),
+    *("accuracy", "caught", "false-alarms", "said-real", "ability"),
     *("fakeness", "realism", "called-generated"),
 )
 """Columns of a board besides the one that ranks; the others stand behind a heading."""
