@@ -1,0 +1,294 @@
+"""Video pipelines of diffusers, run here: Wan, HunyuanVideo, LTX and CogVideoX from a folder or the hub."""
+
+import hashlib
+import io
+import json
+import threading
+from asyncio import to_thread
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field, field_serializer
+
+from unreel.core.errors import InvalidSettingError, raise_refusal
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.registry import require_extra
+from unreel.core.writing import Folder
+from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.families import FAMILIES, FamilyName, PipelineFamily, fit_frames, fit_size
+from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.recipes.section import Exact, Text
+
+if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
+    import numpy as np
+    from numpy.typing import NDArray
+
+_INDEX: Final = "model_index.json"
+_MODULES: Final = ("torch", "transformers", "diffusers")
+_MOST_DETAIL: Final = 300
+_CRF: Final = "14"
+"""Hardly to be told from the frames themselves."""
+
+
+class DiffusersKeys(CreatorKeys):
+    """`kind = "diffusers"`."""
+
+    besides: ClassVar[frozenset[str]] = frozenset({"device", "offload", "model"})
+    at_once: ClassVar[int] = 1
+
+    family: FamilyName
+    model: Text
+    """A folder that `save_pretrained` wrote, or a name of the hub beside its revision."""
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
+    """The commit of a model of the hub: a branch would move."""
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:[0-9]{1,2})?|mps)$")] = "auto"
+    offload: bool = False
+    """Whether parts that are not at work wait in the machine's memory."""
+    steps: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Of denoising; the pipeline's own number where nothing is written."""
+    guidance: Annotated[float, Field(ge=0, le=100)] | None = None
+    negative: Text = ""
+    """What is not to be seen."""
+    width: Annotated[int, Field(ge=16, le=4096)] | None = None
+    """Of the frames, beside `height`; the shape of the real clip where nothing is written."""
+    height: Annotated[int, Field(ge=16, le=4096)] | None = None
+    n_frames: Annotated[int, Field(ge=1, le=2000)] | None = None
+    """As many as last as long as the real clip where nothing is written, up to what it was trained for."""
+    rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
+    """Frames a second; as its makers export them where nothing is written."""
+
+    @field_serializer("rate")
+    def _as_written(self, rate: Fraction | None) -> str | None:
+        return None if rate is None else str(rate)
+
+    def beside(self, base: Path) -> dict[str, str]:
+        return {} if self.revision else {"model": str(base / Path(self.model).expanduser())}
+
+    def label(self, title: str) -> str:  # noqa: ARG002  the model tells more than a title
+        return self.model if self.revision else Path(self.model).name
+
+    def identity(self) -> str:
+        return digest(super().identity(), *self._weights())
+
+    def open(self, name: str, around: Surroundings) -> Creator:
+        require_extra(_MODULES, "diffusers")
+        if self.family == "wan" and set(around.asked) != {Setting.TEXT} and not find_spec("ftfy"):
+            setting, problem = "family", "Wan pipelines that start from an image need ftfy"
+            raise InvalidSettingError(setting, problem, "Install it: pip install ftfy")
+        self._require_family()
+        return DiffusersCreator(name, self)
+
+    def call(self, brief: Brief) -> dict[str, Any]:
+        """The arguments of the pipeline for `brief`, but for its picture and its noise."""
+        family = FAMILIES[self.family]
+        rate = self.rate or family.rate
+        width, height = fit_size(family, brief.width, brief.height)
+        asked = {
+            "prompt": brief.text,
+            "width": self.width or width,
+            "height": self.height or height,
+            "num_frames": self.n_frames or fit_frames(family, brief.duration_us, rate),
+            "negative_prompt": self.negative or None,
+            "num_inference_steps": self.steps,
+            "guidance_scale": self.guidance,
+            "frame_rate": float(rate) if family.told_rate else None,
+        }
+        return {word: value for word, value in asked.items() if value is not None}
+
+    def _require_family(self) -> None:
+        """Refuse a folder that holds a pipeline of another family: it would load, and break at work."""
+        own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
+        held = own if self.revision else _held_class(Path(self.model).expanduser())
+        if not held.startswith(own):
+            setting, problem = (
+                "family",
+                f"{self.model!a} holds {held[:60]!a}, none of {self.family}",
+            )
+            raise InvalidSettingError(setting, problem, "Name the family of its pipeline")
+
+    def _weights(self) -> list[str]:
+        """What tells one checkpoint from another."""
+        if self.revision:
+            return [self.model, self.revision]
+        folder = Path(self.model).expanduser()
+        if not (folder / _INDEX).is_file():
+            setting, problem = "model", f"{self.model!a} holds no {_INDEX}"
+            remedy = (
+                "Name a folder that save_pretrained wrote, or a name of the hub and its revision"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+        files = sorted(
+            file for file in folder.rglob("*") if file.suffix in {".json", ".safetensors"}
+        )
+        return [part for file in files for part in (str(file.relative_to(folder)), _digest(file))]
+
+
+class DiffusersCreator:
+    """Runs one pipeline here, one clip at a time; the weights are loaded with the first one."""
+
+    side: ClassVar[Side] = Side.GENERATED
+    settings: ClassVar[frozenset[Setting]] = frozenset(Setting)
+
+    def __init__(self, name: str, keys: DiffusersKeys) -> None:
+        self.name = name
+        self._keys = keys
+        self._family = FAMILIES[keys.family]
+        self._alone = threading.Lock()
+        self._pipelines: dict[str, Any] = {}
+        self._broken: Failure | None = None
+
+    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+        """A clip from the words of the brief, from its first frame, or from both."""
+        return await to_thread(self._make, brief, Folder(workplace.folder))
+
+    async def close(self) -> None:
+        """Let go of the weights."""
+        with self._alone:
+            self._pipelines.clear()
+
+    def _make(self, brief: Brief, into: Folder) -> Made | Failure:
+        with self._alone:
+            try:
+                return self._run(brief, into)
+            except Exception as error:  # noqa: BLE001  what a pipeline raises costs one clip
+                raise_refusal(error)
+                reason = FailureReason.STAGE_FAILED
+                if "out of memory" in str(error).lower():
+                    reason = FailureReason.OUT_OF_MEMORY
+                return Failure(reason, f"{type(error).__name__}: {error}"[:_MOST_DETAIL])
+
+    def _run(self, brief: Brief, into: Folder) -> Made | Failure:
+        from_image = brief.setting is not Setting.TEXT
+        picture = _picture(brief.first_frame) if from_image else None
+        if from_image and picture is None:
+            return Failure(FailureReason.NO_BRIEF, "a first frame that can be read is missing")
+        pipeline = self._pipeline(self._family.from_image if from_image else self._family.from_text)
+        if isinstance(pipeline, Failure):
+            return pipeline
+        call = self._keys.call(brief)
+        frames = _frames(pipeline, call, picture=picture, seed=brief.seed)
+        if isinstance(frames, Failure):
+            return frames
+        rate = self._keys.rate or self._family.rate
+        return Made(
+            file=into.write("clip.mp4", _encode(frames, rate)),
+            model=f"{self._keys.family} {self._keys.label('')}",
+            parameters=self._told(call, type(pipeline).__name__, rate),
+            cost_usd=Decimal(0),
+        )
+
+    def _pipeline(self, kind: str) -> Any:
+        """The loaded pipeline of that class, or why there is none: no clip fares better than another."""
+        if self._broken is None and kind not in self._pipelines:
+            try:
+                self._pipelines[kind] = _load(kind, self._keys, self._family)
+            except Exception as error:  # noqa: BLE001  a checkpoint that is not of its family
+                raise_refusal(error)
+                detail = f"{kind} of {self._keys.label('')!a} cannot be loaded ({error})"
+                self._broken = Failure(FailureReason.STAGE_FAILED, detail[:_MOST_DETAIL])
+        return self._broken or self._pipelines[kind]
+
+    def _told(
+        self, call: dict[str, Any], kind: str, rate: Fraction
+    ) -> dict[str, str | int | float]:
+        told = {word: value for word, value in call.items() if word != "prompt"}
+        keys = self._keys
+        released = import_module("diffusers").__version__
+        own = {"pipeline": kind, "dtype": keys.dtype, "rate": str(rate), "diffusers": released}
+        return told | own | ({"revision": keys.revision} if keys.revision else {})
+
+
+def _load(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
+    import torch
+    from transformers.utils import logging
+
+    released = import_module("diffusers")
+    released.utils.logging.disable_progress_bar()
+    logging.disable_progress_bar()
+    wanted = getattr(torch, keys.dtype)
+    parts = {"default": wanted, "vae": torch.float32} if family.fine_decoder else wanted
+    pipeline = getattr(released, kind).from_pretrained(
+        keys.model if keys.revision else str(Path(keys.model).expanduser()),
+        revision=keys.revision,
+        dtype=parts,
+        use_safetensors=True,
+        local_files_only=keys.revision is None,
+    )
+    pipeline.set_progress_bar_config(disable=True)
+    device = (
+        ("cuda" if torch.cuda.is_available() else "cpu") if keys.device == "auto" else keys.device
+    )
+    if keys.offload:
+        pipeline.enable_model_cpu_offload(device=device)
+        return pipeline
+    return pipeline.to(device)
+
+
+def _frames(
+    pipeline: Any, call: dict[str, Any], *, picture: Any, seed: int
+) -> "NDArray[np.uint8] | Failure":
+    import numpy as np
+    import torch
+
+    shown = {} if picture is None else {"image": picture.resize((call["width"], call["height"]))}
+    noise = torch.Generator("cpu").manual_seed(seed)  # the same noise whatever card there is
+    with torch.inference_mode():
+        found = pipeline(**call, **shown, generator=noise, output_type="np").frames[0]
+    frames = np.asarray(found, np.float32)
+    if not np.isfinite(frames).all():
+        return Failure(FailureReason.STAGE_FAILED, "the pipeline gave pixels that are no numbers")
+    return np.rint(np.clip(frames, 0, 1) * 255).astype(np.uint8)
+
+
+def _encode(frames: "NDArray[np.uint8]", rate: Fraction) -> bytes:
+    from unreel.media.encode import ClipWriter, VideoTrack
+
+    _, height, width, _ = frames.shape
+    track = VideoTrack(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=rate,
+        time_base=1 / rate,
+        options={"crf": _CRF, "preset": "veryfast", "bf": "0", "g": "48"},
+    )
+    with ClipWriter("mp4", track) as writer:
+        for tick, frame in enumerate(frames):
+            writer.add_picture(frame, tick=tick)
+        return writer.finish()
+
+
+def _picture(png: bytes | None) -> Any:
+    from PIL import Image
+
+    if png is None:
+        return None
+    try:
+        return Image.open(io.BytesIO(png), formats=("PNG",)).convert("RGB")
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _held_class(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["_class_name"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return "nothing that can be read"
+
+
+def _digest(file: Path) -> str:
+    found = file.stat()
+    return _file_digest(file, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _file_digest(file: Path, _size: int, _changed_ns: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
