@@ -35,6 +35,12 @@ class ReviewerKeys(TypedDict, total=False):
     max_cost_usd: Decimal | float
     prices: str | Path
     gpus: float
+    command: Sequence[str]
+    """The program of the model `command:NAME`."""
+    url: str
+    """The address of the model `http:NAME`."""
+    score_means: Literal["generated", "real"]
+    threshold: float
 
 
 class RecipeKeys(ReviewerKeys, total=False):
