@@ -11,7 +11,8 @@ import httpx2
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server import Server, read_server
+from unreel.core.server import read_server
+from unreel.creators.endpoint.way import Way
 
 REPLY_BYTES: Final = 2 << 20
 """What a service tells of a job is a few kilobytes; what is longer is no reply."""
@@ -33,25 +34,6 @@ class Moved:
     """A clip that lies elsewhere."""
 
     url: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """Where a service is, and the header that brings its key there."""
-
-    url: str
-    header: str = "Authorization"
-    prefix: str = "Bearer "
-    key: str | None = field(default=None, repr=False)
-
-    @property
-    def server(self) -> Server:
-        """Who is asked."""
-        return read_server(self.url)
-
-    def redact(self, text: str) -> str:
-        """`text` without the key: a server may repeat it."""
-        return text.replace(self.key, "[key]") if self.key else text
 
 
 class ServiceClient:

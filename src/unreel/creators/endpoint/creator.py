@@ -14,11 +14,12 @@ from unreel.core.writing import Folder
 from unreel.creators.contract import Brief, Made, Setting, Side, Workplace
 from unreel.creators.endpoint.api import Api
 from unreel.creators.endpoint.calling import Told, readable
-from unreel.creators.endpoint.client import Moved, ServiceClient, Way
+from unreel.creators.endpoint.client import Moved, ServiceClient
 from unreel.creators.endpoint.filling import Order, look_up, path_of, place_order
 from unreel.creators.endpoint.hosts import refuse_link, require_host
 from unreel.creators.endpoint.jobs import Job, JobDesk
 from unreel.creators.endpoint.purse import Purse
+from unreel.creators.endpoint.way import Way
 
 CLIP: Final = "clip.mp4"
 _TRIES: Final = 3

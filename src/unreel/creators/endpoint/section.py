@@ -12,8 +12,8 @@ from unreel.core.server import Server, key_variable, read_server, require_secret
 from unreel.core.settings import read_secret
 from unreel.creators.contract import Creator, Setting
 from unreel.creators.endpoint.api import SHAPES, Api, Shape, Words
-from unreel.creators.endpoint.client import Way
 from unreel.creators.endpoint.purse import Price, Purse
+from unreel.creators.endpoint.way import Way
 from unreel.creators.kind import CreatorKeys, Surroundings
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import Connections, Count, Deadline, Text, Unit
