@@ -1,5 +1,6 @@
 """Both boards of a play."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -229,3 +230,52 @@ def test_every_figure_of_a_board_has_its_words() -> None:
     assert all(figure(name).words.endswith(".") for name in shown)
     with pytest.raises(UnknownNameError, match="accuracy"):
         figure("acuracy")
+
+
+def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:
+    played = _played()
+    line = played.reviewers.index("dull")
+    fine = np.flatnonzero(
+        (played.reviewer == line) & (played.lineup.creator[played.clip] == CREATORS.index("fine"))
+    )
+    for n_silent, lacks in ((30, ()), (31, ("fine",))):
+        said = played.said.copy()
+        said[fine[:n_silent]] = -1
+        board = rank(replace(played, said=said), seed=0, resamples=20)
+        assert _named(board, "dull").lacks == lacks
+        assert (_named(board, "dull").rank is None) == bool(lacks)
+
+
+def test_constant_and_contrary_reviewers_are_told_by_ability_and_bias() -> None:
+    constant = dict.fromkeys(SHARP, 1.0)
+    contrary = {name: 1 - chance for name, chance in SHARP.items()}
+    board = rank(_played(always=constant, contrary=contrary), seed=0, resamples=50)
+    always, contrary_one = _named(board, "always"), _named(board, "contrary")
+    assert _value(always, "bias").low > 0
+    assert _value(always, "ability").low < 0 < _value(always, "ability").high
+    assert _value(contrary_one, "ability").high < 0
+    assert _value(always, "balanced").value == 50
+
+
+def test_a_nuisance_is_told_beside_the_boards_and_an_unknown_one_is_refused() -> None:
+    played = _played()
+    n_clips = len(played.lineup.clips)
+    columns = np.column_stack([np.arange(n_clips) % 7, np.full(n_clips, np.nan)])
+    of = replace(played.lineup, nuisances=("length", "motion"), nuisance=columns)
+    board = rank(replace(played, lineup=of), seed=0, resamples=20, nuisances=("motion", "length"))
+    assert isinstance(board.sway["length"], Estimate)
+    assert board.sway["length"].low < 0 < board.sway["length"].high
+    assert isinstance(board.sway["motion"], Unmeasured)
+    with pytest.raises(UnknownNameError, match="length"):
+        rank(replace(played, lineup=of), seed=0, resamples=20, nuisances=("lenght",))
+
+
+def test_a_creator_without_clips_and_a_single_scene_leave_the_others_standing() -> None:
+    played = _played()
+    of = replace(played.lineup, creators=(*CREATORS, "none"))
+    board = rank(replace(played, lineup=of), seed=0, resamples=20)
+    assert _named(board, "none").rank is None
+    assert _named(board, "sharp").rank == 1
+    alone = rank(play(lineup(1, CREATORS), {"dull": DULL, "sharp": SHARP}), seed=0, resamples=20)
+    assert {one.rank for one in alone.reviewers} <= {1, 2}
+    assert all(not one.surely_above for one in alone.reviewers)

@@ -28,8 +28,8 @@ def rank(
 ) -> Standings:
     """Rank the reviewers and the creators of a play.
 
-    Reviewers that were asked about every real clip and every creator's clips, and were read at least once
-    for each, are the panel: they alone have ranks, and creators are ranked by them alone. Floors
+    Reviewers that were asked about every real clip and every creator's clips, and could be read for half of
+    each, are the panel: they alone have ranks, and creators are ranked by them alone. Floors
     and whoever lacks cells are measured beside them and change nothing. The skill model is fitted to all
     answers, which is what it is for; `nuisances`, names of the lineup's, are added to it.
     """

@@ -132,9 +132,12 @@ class Tally:
             )
 
     def met(self) -> BoolArray:
-        """Which reviewers (lines) met which sources (columns): were asked about every clip, and were read once."""
+        """Which reviewers (lines) met which sources (columns): were asked about every clip, and mostly answered.
+
+        Who is silent about more than half could choose which clips count.
+        """
         asked, valid = self.observed(silent=True), self.observed(silent=False)
-        met: BoolArray = (asked >= self.clips) & (valid > 0)
+        met: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
         return met
 
     def observed(self, *, silent: bool) -> IntArray:

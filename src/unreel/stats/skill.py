@@ -25,8 +25,10 @@ from unreel.stats.skill_rows import REAL, Answers, Rows, Shape
 
 FEW_SLIPS: Final = 0.02
 """Mean of the guess floor before an answer is seen; small floors are likelier than large ones."""
-MOST_GUESS: Final = 0.2
-"""Above it, answers are so near to a coin's that a floor cannot be told from small terms."""
+MOST_GUESS: Final = 0.03
+"""The largest floor that is found. A larger one is not slips: it swallows that reviewers differ in what they see,
+as in Video Reality Test's counts, where some know Sora's watermark and some do not."""
+_COIN: Final = 0.5
 SPREAD: Final = 3.0
 """Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
 _STEPS: Final = 200
@@ -77,9 +79,9 @@ class Model:
     spread: float = SPREAD
 
     def __post_init__(self) -> None:
-        if not (0 <= (self.guess or 0) <= MOST_GUESS and self.spread > 0):
+        if not (0 <= (self.guess or 0) < _COIN and self.spread > 0):
             msg = (
-                f"guess must lie in 0..{MOST_GUESS} and spread above 0, got {self.guess} and {self.spread}. "
+                f"guess must lie in 0..{_COIN} and spread above 0, got {self.guess} and {self.spread}. "
                 "Use the defaults"
             )
             raise InvalidValueError(msg)
