@@ -1,6 +1,8 @@
 """A whole season: from its recipe to its boards, killed twice on the way, and joined by two who came late."""
 
+import itertools
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +15,16 @@ import pytest
 from arena.seasons import Stadium, write_benchmark, write_clips
 from unreel.arena.playing import read_play
 from unreel.arena.ranking import rank
+from unreel.arena.scenes import open_scenery
+from unreel.arena.season import read_season
 from unreel.arena.working_folder import SeasonFolder
+from unreel.core.judgement import Label
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
 
 DRIVER = Path(__file__).with_name("season_driver.py")
 N_SCENES = 3
+SHARED_CREATORS = ("CogVideoX", "HunyuanVideo", "LTX", "Ovi", "Wan")
 FOLDERS = ("wan", "ltx", "kling", "late")
 FLOORS = ("coin", "always-real", "metadata", "motion")
 
@@ -95,6 +101,15 @@ def killed_twice_and_joined(stadium: Stadium, late: Stadium) -> None:
     assert sum(new.values()) == n_new + n_judges * n_new + (n_clips + n_new)
 
 
+def join(stadium: Stadium) -> Stadium:
+    """The same season with a creator and a reviewer more."""
+    return replace(
+        stadium,
+        creators=[*stadium.creators, {"name": "late", "kind": "folder", "folder": "late"}],
+        reviewers=[*stadium.reviewers, {"model": "always-generated"}],
+    )
+
+
 def write_answers(file: Path) -> None:
     """What Ann said once: she knows the real clips, and falls for every second one of the others."""
     said = {f"real-{n}": 1 for n in range(N_SCENES)}
@@ -105,6 +120,11 @@ def write_answers(file: Path) -> None:
         "Veo-",
     ]
     said |= {f"{maker}{n}": n % 2 for maker in makers for n in range(N_SCENES)}
+    write_said(file, said)
+
+
+def write_said(file: Path, said: dict[str, int]) -> None:
+    """A file of recorded answers: 1 for real, 0 for generated, by the clip's name."""
     lines = [{"name": name, "text": f"<answer>{side}</answer>"} for name, side in said.items()]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
@@ -131,11 +151,7 @@ def synthesised(tmp_path: Path) -> Stadium:
 def test_a_synthesised_season_survives_two_kills_and_late_comers_cost_their_cells_alone(
     synthesised: Stadium,
 ) -> None:
-    late = replace(
-        synthesised,
-        creators=[*synthesised.creators, {"name": "late", "kind": "folder", "folder": "late"}],
-        reviewers=[*synthesised.reviewers, {"model": "always-generated"}],
-    )
+    late = join(synthesised)
     killed_twice_and_joined(synthesised, late)
     require_boards(late.folder, n_creators=6, n_reviewers=6)
     # The same season, undisturbed, comes to the same.
@@ -143,3 +159,38 @@ def test_a_synthesised_season_survives_two_kills_and_late_comers_cost_their_cell
     calm.write()
     drive(calm)
     assert meaning(rows_of(calm.folder)) == meaning(rows_of(late.folder))
+
+
+def over_shared_clips(shared: Path, root: Path, *, limit: int | None) -> Stadium:
+    """Five creators whose clips are shared, two controls, and answers that were recorded by file."""
+    stadium = Stadium(
+        root,
+        creators=[
+            *({"name": way, "kind": "degrade", "way": way} for way in ("recompressed", "scaled")),
+            *({"name": name, "kind": "frozen"} for name in SHARED_CREATORS),
+        ],
+        reviewers=[{"model": "recorded", "recorded": "said.jsonl", "title": "Ann"}],
+        head={"benchmark": str(shared / "clips" / "manifest.csv")},
+    )
+    if limit is not None:
+        stadium.head["limit"] = limit
+    stadium.write()
+    scenery = open_scenery(read_season(stadium.file))
+    said = {entry.name: int(entry.label is Label.REAL) for entry in scenery.entries}
+    for scene in scenery.scenes:
+        said |= {f"recompressed/{scene}": 1, f"scaled/{scene}": 0, f"late/image+text/{scene}": 0}
+    write_said(root / "said.jsonl", said)
+    made = sorted((shared / "clips" / "generated").glob("*_pika_*"))
+    (root / "late").mkdir()
+    for scene, clip in zip(scenery.scenes, itertools.cycle(made), strict=False):
+        shutil.copy(clip, root / "late" / f"{scene}.mp4")
+    return stadium
+
+
+def test_a_season_over_shared_clips_survives_two_kills_and_late_comers_cost_their_cells_alone(
+    shared: Path, tmp_path: Path
+) -> None:
+    stadium = over_shared_clips(shared, tmp_path, limit=2)
+    late = join(stadium)
+    killed_twice_and_joined(stadium, late)
+    require_boards(late.folder, n_creators=6, n_reviewers=6)

@@ -248,8 +248,7 @@ def _ask_all(
         if isinstance(came, Stumbled):
             yield Turn(title=title, problem=came.why)
         else:
-            asked = came.answers
-            yield Turn(title=title, done=asked.done, already=asked.already, failures=asked.failures)
+            yield Turn(title=title, done=came.done, already=came.already, failures=came.failures)
 
 
 def _with_unfitted(entrants: Entrants, turns: Sequence[Turn]) -> Entrants:

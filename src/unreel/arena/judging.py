@@ -1,9 +1,9 @@
 """The reviewers of a season: entered by what decides their answers, fitted where they learn, asked what is due."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from unreel.arena.cells import Judge
+from unreel.arena.cells import Judge, questions_of
 from unreel.arena.gathering import look_table
 from unreel.arena.scenes import Scenery, scene_of
 from unreel.arena.season import ReviewerEntry, Season
@@ -16,7 +16,7 @@ from unreel.engine.access import Access
 from unreel.engine.stage import Row
 from unreel.engine.survey import Survey
 from unreel.evaluate.fitting import Learnable, describe_reviewer
-from unreel.evaluate.job import Outcome, evaluate
+from unreel.evaluate.job import evaluate
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.reviewers.contract import Reviewer
 
@@ -27,6 +27,15 @@ class Stumbled:
 
     title: str
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was put to a reviewer in one call."""
+
+    done: int
+    already: int
+    failures: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +95,11 @@ def ask(
     *,
     wants: Callable[[str, str], bool],
     spectator: Spectator,
-) -> Outcome | Stumbled:
+) -> Asked | Stumbled:
     """Put the questions that are due and that `wants` takes by their condition and clip."""
     run = judge.run(asking.folder, asking.access)
+    if judge.recipe.reviewer.learns and (n := _n_answered(judge, asking, wants)) is not None:
+        return Asked(done=0, already=n, failures={})  # to learn costs more than to ask
     try:
         reviewer = _fitted(judge, asking, spectator.on_phase)
     except InvalidValueError as error:
@@ -97,7 +108,7 @@ def ask(
     def wanted(question: Row) -> bool:
         return wants(question["condition"], question["_name"])
 
-    return evaluate(
+    outcome = evaluate(
         run,
         engine=asking.engine,
         retry_failed=asking.retry_failed,
@@ -110,6 +121,15 @@ def ask(
         on_note=spectator.on_note,
         observe=spectator.observe,
     )
+    asked = outcome.answers
+    return Asked(done=asked.done, already=asked.already, failures=asked.failures)
+
+
+def _n_answered(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int | None:
+    """How many questions have an answer, where all have; else `None`."""
+    questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
+    wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
+    return len(wanted) if all(wanted) else None
 
 
 def _fitted(judge: Judge, asking: Asking, on_phase: Callable[[str], None]) -> Reviewer | None:

@@ -20,7 +20,7 @@ from unreel.core.names import read_clip_id, relative_name
 
 CHECKSUMS: Final = "checksums.sha256"
 _MOST_BYTES: Final = 256 << 20
-_LESSONS: Final = 6
+_LESSONS: Final = 4
 """Clips that floors learn from for each scene, where only some scenes are played."""
 
 
