@@ -1,15 +1,17 @@
 """Ten private tries of one generator bring no better place than one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.attempts import Best, Kind, correct_best, count_tries, hold_to_one_try
+from unreel.arena.attempts import Best, Kind, correct_best, count_tries, rank_tries
 from unreel.arena.log import Event, History, Line, State
 from unreel.arena.play import Lineup, Play
 from unreel.arena.ranking import rank
+from unreel.arena.restricting import leave_out
 from unreel.core.estimate import Estimate, Unmeasured
 
 N_TRIES = 10
@@ -147,25 +149,52 @@ def test_withdrawing_a_bad_first_try_frees_no_place() -> None:
 
 
 def test_further_tries_keep_their_row_and_lose_their_rank() -> None:
-    shown = lineup(("Sora", "Wan", "Wan-2"), n_scenes=20)
-    board = rank(play(shown, {"ada": 1.0, "bob": 0.5}), seed=0)
-    leader, second, third = (s.name for s in board.creators)
+    season = play(lineup(("Sora", "Wan", "Wan-2"), n_scenes=20), {"ada": 1.0, "bob": 0.5})
+    leader, second, third = (s.name for s in rank(season, seed=0).creators)
     told = count_tries(_history((third, State.ACCEPTED), (leader, State.ACCEPTED)))
-    held = hold_to_one_try(board, told)
+    held = rank_tries(season, told, seed=0)
     assert [(s.name, s.rank) for s in held.creators] == [(second, 1), (third, 2), (leader, None)]
     assert held.creators[0].first_class
     assert not held.creators[2].first_class
+    assert {(c.reviewer, c.creator) for c in held.cells} == {
+        (reviewer, creator) for reviewer in ("ada", "bob") for creator in (leader, second, third)
+    }
 
 
 def test_a_board_of_one_team_has_one_rank() -> None:
-    board = rank(play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0}), seed=0)
+    season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
     told = count_tries(_history(("Wan", State.ACCEPTED), ("Sora", State.ACCEPTED)))
-    assert [(s.name, s.rank) for s in hold_to_one_try(board, told).creators] == [
-        ("Wan", 1),
-        ("Sora", None),
-    ]
+    held = rank_tries(season, told, seed=0)
+    assert [(s.name, s.rank) for s in held.creators] == [("Wan", 1), ("Sora", None)]
+
+
+def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
+    """Ten tries of one generator must not make it ten times as important for reviewers."""
+    abilities = {"ada": 1.0, "bob": 0.5, "eve": 0.8}
+    season = play(lineup(("Sora", "Wan", *TRIES), n_scenes=12), abilities)
+    told = count_tries(_history(*((name, State.ACCEPTED) for name in TRIES)))
+    alone = leave_out(season, creators=TRIES[1:], reviewers=())
+    held, expected = rank_tries(season, told, seed=0), rank(alone, seed=0)
+    assert held.reviewers == expected.reviewers
+    assert [s for s in held.creators if s.rank is not None] == list(expected.creators)
+    assert {s.name for s in held.creators if s.rank is None} == set(TRIES[1:])
+
+
+def test_further_reviewers_of_a_team_change_no_creator() -> None:
+    season = play(lineup(("Sora", "Wan"), n_scenes=12), {"ada": 1.0, "bob": 0.5, "bob-2": 0.6})
+    reviewers = replace_kind(_history(("bob", State.ACCEPTED), ("bob-2", State.ACCEPTED)))
+    held = rank_tries(season, count_tries(reviewers), seed=0)
+    alone = rank(leave_out(season, creators=(), reviewers=("bob-2",)), seed=0)
+    assert held.creators == alone.creators
+    assert {s.name: s.rank for s in held.reviewers}["bob-2"] is None
+
+
+def replace_kind(history: History) -> History:
+    lines = (replace(line, event=replace(line.event, kind="reviewer")) for line in history.lines)
+    return History(lines=tuple(lines))
 
 
 def test_nobody_else_moves_where_nobody_tried_twice() -> None:
-    board = rank(play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0}), seed=0)
-    assert hold_to_one_try(board, count_tries(_history(("Wan", State.ACCEPTED)))) == board
+    season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
+    told = count_tries(_history(("Wan", State.ACCEPTED)))
+    assert rank_tries(season, told, seed=0) == rank(season, seed=0)

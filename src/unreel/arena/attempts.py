@@ -16,13 +16,14 @@ from unreel.arena.contrast import PERCENT
 from unreel.arena.grid import generated, lay_out, real, wrong
 from unreel.arena.log import Event, History, State
 from unreel.arena.play import SAID_GENERATED, Play
+from unreel.arena.ranking import rank
+from unreel.arena.restricting import leave_out
 from unreel.arena.standings import Standing, Standings
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.jackknife import FEWEST
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array
 
-_DECIDES: Final = {"reviewer": "accuracy", "creator": "fakeness"}
 _TAIL: Final = 0.025
 Kind = Literal["creator", "reviewer"]
 
@@ -73,52 +74,50 @@ def _tries(team: str, kind: Kind, events: Sequence[Event]) -> Tries:
     )
 
 
-def hold_to_one_try(standings: Standings, tries: Sequence[Tries]) -> Standings:
-    """The standings with one ranked row for each team; everybody below moves up."""
-    unranked = {kind: _of(kind, tries) for kind in _DECIDES}
+def rank_tries(
+    play: Play, tries: Sequence[Tries], *, seed: int, resamples: int = RESAMPLES
+) -> Standings:
+    """The standings with one ranked row for each team, as if its other tries had never been played.
+
+    Nobody's figure hangs on further tries: whoever enters one generator ten times does not make it ten times as
+    important for reviewers. Further tries follow without a rank, measured beside everybody.
+    """
+    creators = _rows(play.lineup.creators, _unranked("creator", tries))
+    reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
+    if not creators and not reviewers:
+        return rank(play, seed=seed, resamples=resamples)
+    kept = leave_out(play, creators=creators, reviewers=reviewers)
+    standings = rank(kept, seed=seed, resamples=resamples)
+    whole = rank(play, seed=seed, resamples=resamples)
+    cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
     return replace(
         standings,
-        reviewers=_renumber(standings.reviewers, unranked["reviewer"], "accuracy"),
-        creators=_renumber(standings.creators, unranked["creator"], "fakeness"),
+        reviewers=_with_rows(standings.reviewers, whole.reviewers, reviewers),
+        creators=_with_rows(standings.creators, whole.creators, creators),
+        cells=(*standings.cells, *cells),
     )
 
 
-def _of(kind: str, tries: Sequence[Tries]) -> frozenset[str]:
+def _with_rows(
+    board: Sequence[Standing], whole: Sequence[Standing], added: frozenset[str]
+) -> tuple[Standing, ...]:
+    """The board, its ranked rows first, then those that were added, then all others."""
+    extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
+    ranked = [s for s in board if s.rank is not None]
+    return (*ranked, *extra, *(s for s in board if s.rank is None))
+
+
+def _rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
+    return frozenset(row for row in board for entry in entries if is_row_of(row, entry))
+
+
+def _unranked(kind: Kind, tries: Sequence[Tries]) -> frozenset[str]:
     return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
 
 
 def is_row_of(row: str, entry: str) -> bool:
     """Whether a row of a board is an entry's: in one of its settings, or under its title with its name behind it."""
     return row == entry or row.startswith((f"{entry}/", f"{entry} ("))
-
-
-def _renumber(
-    board: Sequence[Standing], unranked: frozenset[str], figure: str
-) -> tuple[Standing, ...]:
-    out = {s.name for s in board for entry in unranked if is_row_of(s.name, entry)}
-    if not out:
-        return tuple(board)
-    before = [s.rank for s in board if s.rank is not None and s.name not in out]
-    first = min(before, default=None)
-    leader = next((s for s in board if s.name not in out and s.rank == first), None)
-    told = []
-    for standing in board:
-        if standing.name in out:
-            told.append(replace(standing, rank=None, first_class=False))
-        elif standing.rank is not None and leader is not None:
-            above = sum(rank < standing.rank for rank in before)
-            level = _overlap(standing.figures.get(figure), leader.figures.get(figure))
-            told.append(replace(standing, rank=1 + above, first_class=level))
-        else:
-            told.append(standing)
-    ranked = [s for s in told if s.rank is not None]
-    return (*ranked, *(s for s in told if s.rank is None))
-
-
-def _overlap(one: Measured | None, other: Measured | None) -> bool:
-    if not isinstance(one, Estimate) or not isinstance(other, Estimate):
-        return False
-    return one.low <= other.high and other.low <= one.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
