@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
+from unreel.arena.log import read_log
 from unreel.arena.playing import read_play
-from unreel.arena.ranking import rank
 from unreel.arena.standings import Standing, Standings
 from unreel.arena.working_folder import Entrants, find_folder
 from unreel.cli.output import Form, print_json, print_table, say
@@ -23,8 +24,9 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     folder = find_folder(given["season"], given["out"])
     entrants = folder.require_played()
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
+    tries = count_tries(read_log(folder.path))
     standings = [
-        rank(read_play(folder, title, people=True), seed=entrants.seed, **more)
+        rank_tries(read_play(folder, title, people=True), tries, seed=entrants.seed, **more)
         for title in given["conditions"] or entrants.conditions
     ]
     if as_json:

@@ -1,12 +1,15 @@
 """What `unreel arena run` and `plan` load when they run."""
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from unreel.arena.entering.entered import note_played, with_entries
 from unreel.arena.foreseeing import Due, Foreseen, foresee
+from unreel.arena.hiding import give_promise
 from unreel.arena.job import SeasonJob, SeasonOutcome, Turn, run_season
 from unreel.arena.season import read_season
 from unreel.arena.watching import Spectator
@@ -45,7 +48,11 @@ def play(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
         on_note=lambda _note: None,
     )
     with goes_on(job.folder.place.uri, meter):
+        give_promise(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
         outcome = run_season(job, spectator)
+        turns = (*outcome.creators, *outcome.reviewers)
+        played = {turn.title for turn in turns if not turn.problem}
+        note_played(job.folder.path, played, at_us=time.time_ns() // 1000)
     return partial(_tell_outcome, outcome, as_json=as_json)
 
 
@@ -61,10 +68,11 @@ def tell_plan(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
 
 def _job(given: Mapping[str, Any]) -> SeasonJob:
     season = read_season(Path(given["season"]))
+    folder = open_folder(season, given["out"])
     settings = read_settings()
     return SeasonJob(
-        season=season,
-        folder=open_folder(season, given["out"]),
+        season=with_entries(season, folder.path),
+        folder=folder,
         access=open_access(settings, trusted=bool(given.get("trusted"))),
         outside=given["outside"],
         engine=given.get("engine", "local"),

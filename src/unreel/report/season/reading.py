@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unreel.arena.ablations import ablate
-from unreel.arena.attempts import Tries, count_tries, hold_to_one_try
+from unreel.arena.attempts import Tries, count_tries, rank_tries
 from unreel.arena.budgeting import spent_usd
 from unreel.arena.gathering import look_table, open_set, read_controls
 from unreel.arena.leaning import find_leanings
@@ -16,7 +16,6 @@ from unreel.arena.log import read_log
 from unreel.arena.planning import read_plan
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
 from unreel.arena.playing import read_answers, read_play
-from unreel.arena.ranking import rank
 from unreel.arena.season import SeasonRecipe, check_season
 from unreel.arena.working_folder import RECIPE, Entrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
@@ -51,8 +50,9 @@ def read_standings(folder: SeasonFolder, reading: Reading) -> Season:
     lineup = read_lineup(folder)
     plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
     tries = count_tries(read_log(folder.path))
-    ranked = [rank(each, seed=entrants.seed, resamples=reading.resamples) for each in plays]
-    standings = tuple(hold_to_one_try(each, tries) for each in ranked)
+    standings = tuple(
+        rank_tries(each, tries, seed=entrants.seed, resamples=reading.resamples) for each in plays
+    )
     return Season(name=entrants.season, plays=tuple(plays), standings=standings)
 
 
