@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.attempts import Best, Kind, correct_best, count_tries, rank_tries
+from unreel.arena.attempts import Best, Kind, correct_best, count_tries, is_row_of, rank_tries
 from unreel.arena.log import Event, History, Line, State
 from unreel.arena.play import Lineup, Play
 from unreel.arena.ranking import rank
@@ -192,6 +192,11 @@ def test_further_reviewers_of_a_team_change_no_creator() -> None:
 def replace_kind(history: History) -> History:
     lines = (replace(line, event=replace(line.event, kind="reviewer")) for line in history.lines)
     return History(lines=tuple(lines))
+
+
+def test_a_further_try_takes_no_rank_from_rows_of_like_names() -> None:
+    rows = ("Wan", "Wan (2.2)", "Wan-3", "Wan/image", "Wan/image+text/x")
+    assert [row for row in rows if is_row_of(row, "Wan")] == ["Wan", "Wan/image"]
 
 
 def test_nobody_else_moves_where_nobody_tried_twice() -> None:

@@ -188,10 +188,20 @@ def test_a_name_of_the_season_is_taken(ground: Ground) -> None:
     assert read_log(ground.folder).events == ()
 
 
+def test_a_name_that_others_rows_could_be_taken_for_is_refused(tmp_path: Path) -> None:
+    held = '[[creator]]\nname = "Wan/text"\nkind = "frozen"\n'
+    season = write_season(tmp_path, more=held)
+    write_made(tmp_path / "ours")
+    for name in ("Wan", "House/text"):
+        handed = write_entry(tmp_path, creator(name))
+        with pytest.raises(InvalidSettingError, match="another name"):
+            submit(handed, grounds_of(season, tmp_path), clock=lambda: 1)
+
+
 def test_an_entry_that_plays_is_not_submitted_over(ground: Ground) -> None:
     write_made(ground.root / "ours")
     ground.submit(creator())
-    with pytest.raises(InvalidValueError, match="Withdraw it first"):
+    with pytest.raises(InvalidValueError, match="another name"):
         ground.submit(creator(), team="Red")
 
 

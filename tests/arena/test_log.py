@@ -130,6 +130,14 @@ def test_what_plays_cannot_be_submitted_over(tmp_path: Path) -> None:
         append(tmp_path, _event("Wan", team="B"))
 
 
+def test_a_name_that_was_played_is_never_given_again(tmp_path: Path) -> None:
+    states = (State.SUBMITTED, State.CHECKED, State.ACCEPTED, State.WITHDRAWN)
+    for state in (*states, *states[:3], State.PLAYED, State.WITHDRAWN):
+        append(tmp_path, _event("Wan", state))
+    with pytest.raises(InvalidValueError, match="another name"):
+        append(tmp_path, _event("Wan"))
+
+
 def test_a_refused_batch_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="is submitted"):
         append_all(tmp_path, lambda _: [_event("Wan"), _event("Wan", State.PLAYED)])

@@ -20,6 +20,7 @@ from unreel.arena.ranking import rank
 from unreel.arena.restricting import leave_out
 from unreel.arena.standings import Standing, Standings
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.creators.contract import Setting
 from unreel.stats.jackknife import FEWEST
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array
@@ -116,8 +117,9 @@ def _unranked(kind: Kind, tries: Sequence[Tries]) -> frozenset[str]:
 
 
 def is_row_of(row: str, entry: str) -> bool:
-    """Whether a row of a board is an entry's: in one of its settings, or under its title with its name behind it."""
-    return row == entry or row.startswith((f"{entry}/", f"{entry} ("))
+    """Whether a row of a board is an entry's: under its title, or in one of its settings."""
+    title, _, setting = row.rpartition("/")
+    return row == entry or (title == entry and setting in set(Setting))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,10 +167,13 @@ def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> li
 def _chain(history: History, events: Iterable[Event]) -> Iterator[Line]:
     before = history.head
     states = {event.entry: event.state for event in history.events}
+    # A row that was played keeps its name for good: a second one of that name could not be told from it.
+    played = {event.entry for event in history.events if event.state is State.PLAYED}
     for event in events:
         if event.state is not State.NOTED:
             was = states.get(event.entry)
-            if event.state not in _NEXT[was]:
+            again = event.state is State.SUBMITTED and event.entry in played
+            if event.state not in _NEXT[was] or again:
                 raise InvalidValueError(_refusal(event, was))
             states[event.entry] = event.state
         line = Line(event, before, _hash(asdict(event), before))
@@ -181,7 +184,7 @@ def _chain(history: History, events: Iterable[Event]) -> Iterator[Line]:
 def _refusal(event: Event, was: State | None) -> str:
     now = "was never submitted" if was is None else f"is {was.value}"
     if event.state is State.SUBMITTED:
-        return f"{event.entry!r} {now} and cannot be submitted again. Withdraw it first, or enter under another name"
+        return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
     return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
 
 

@@ -96,11 +96,16 @@ def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int)
 
 
 def _require_free(recipe: EntryRecipe, grounds: Grounds) -> None:
-    season = grounds.recipe
+    """Refuse a name that could be taken for another row's: a title, or a title with a setting behind it."""
+    season, title = grounds.recipe, recipe.title
     taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
-    if recipe.title in taken:
-        setting, problem = "name", f"{recipe.title!a} is named in the season itself"
-        raise InvalidSettingError(setting, problem, "Enter under another name")
+    setting, remedy = "name", "Enter under another name"
+    if title in taken or any(each.startswith(f"{title}/") for each in taken):
+        problem = f"{title!a} is named in the season itself"
+        raise InvalidSettingError(setting, problem, remedy)
+    if recipe.kind == "creator" and "/" in title:
+        problem = f"{title!a} holds a /, behind which boards write the setting"
+        raise InvalidSettingError(setting, problem, remedy)
 
 
 def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> Event:
