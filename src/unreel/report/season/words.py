@@ -11,10 +11,14 @@ from unreel.protocols.figures import Better, Figure
 
 Side = Literal["reviewer", "creator"]
 _LEADING: Final = (
-    *("accuracy", "caught", "false-alarms", "said-real", "ability"),
-    *("fakeness", "realism", "called-generated"),
+    "accuracy",
+    "caught",
+    "false-alarms",
+    "said-real",
+    "fakeness",
+    "called-generated",
 )
-"""Columns of a board besides the one that ranks; the others stand behind a heading."""
+"""Columns of a board besides the skills of the model; the others stand behind a heading."""
 _BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
 _UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
 _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}
@@ -82,13 +86,20 @@ def leading(side: Side, standings: Sequence[Standing]) -> list[str]:
     """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
     known = _known(standings)
     first = ranks_by(side)
-    return [first, *(name for name in _LEADING if name in known and name != first)]
+    chief = [name for name in known if name in _LEADING or _is_skill(name)]
+    return [first, *(name for name in chief if name != first)]
 
 
 def further(side: Side, standings: Sequence[Standing]) -> list[str]:
     """All other figures that somebody has."""
     shown = leading(side, standings)
     return [name for name in _known(standings) if name not in shown]
+
+
+def _is_skill(name: str) -> bool:
+    """Whether the skill model tells it of everybody, and more of it is better."""
+    told = figures.figure(name)
+    return told.unit == "logit" and told.better == "high"
 
 
 def _known(standings: Sequence[Standing]) -> list[str]:
