@@ -9,8 +9,9 @@ from unreel.core.settings import read_settings
 from unreel.core.writing import Folder
 from unreel.engine.whereabouts import open_access
 from unreel.report.clips.media_folder import MediaFolder
+from unreel.report.season.boards_read import read_boards
 from unreel.report.season.hub import Listing
-from unreel.report.season.reading import Reading, read_season_view, read_standings
+from unreel.report.season.reading import Reading, read_season_view
 from unreel.report.season.showing import show_in
 from unreel.report.season.site import write_season_site
 from unreel.stats.resampling import RESAMPLES
@@ -31,7 +32,7 @@ def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
         reveals=given["reveal"],
         show=None if showing == "none" else show_in(media, showing),
     )
-    seasons = [read_standings(folder, reading) for folder in earlier]
+    seasons = [read_boards(folder, resamples=reading.resamples) for folder in earlier]
     seasons.append(read_season_view(latest, reading))
     written = write_season_site(seasons, given["out"], listing=listing)
     if as_json:

@@ -234,6 +234,24 @@ def test_a_page_shows_what_ranking_and_ablations_find(tmp_path: Path) -> None:
     assert rows(tmp_path / "tables" / "ablations-leaning.csv")
 
 
+def test_names_that_look_like_ours_keep_their_own_pages(tmp_path: Path) -> None:
+    shown = season(
+        n_scenes=4, creators=("real clips", "Real clips", "real"), conditions=("a b", "a-b")
+    )
+    write_season_site([shown], tmp_path, listing=Listing(dataset="lab/arena"))
+    pages = {file.read_text().split("<h1>")[1].split("</h1>")[0] for file in _pages(tmp_path)}
+    assert {"real clips", "Real clips", "real"} < pages
+    assert len(_pages(tmp_path)) == 6 + 3 + 2 + 1
+    registered = (tmp_path / "hub" / "dataset" / "eval.yaml").read_text()
+    assert re.findall(r'id: "(.+)"', registered) == [
+        *("reviewers_a-b", "creators_a-b", "reviewers_a-b-2", "creators_a-b-2")
+    ]
+
+
+def _pages(folder: Path) -> list[Path]:
+    return sorted((folder / "entrants").glob("*.html"))
+
+
 def test_standings_that_belong_to_other_plays_are_refused() -> None:
     one = season(n_scenes=3)
     with pytest.raises(InvalidValueError, match="Rank each play once"):

@@ -125,3 +125,35 @@ def test_what_cannot_be_shown_is_said_with_what_to_do(stadium: Stadium, tmp_path
     asked = ["arena", "site", str(stadium.folder.path), str(stadium.folder.path)]
     both = CliRunner().invoke(unreel, [*asked, "--out", str(tmp_path / "two"), "--json"])
     assert json.loads(both.stdout)["n_seasons"] == 2
+
+
+def test_a_creator_that_was_taken_out_keeps_its_row_without_a_rank(
+    stadium: Stadium, tmp_path: Path
+) -> None:
+    kept = list(stadium.creators)
+    stadium.creators = [creator for creator in kept if creator["name"] != "Sora"]
+    try:
+        stadium.play()
+        out = show(stadium, tmp_path / "site")
+    finally:
+        stadium.creators = kept
+        stadium.play()
+    with (out / "tables" / "c0-creators.csv").open(encoding="utf-8", newline="") as file:
+        board = {row["Creator"]: row for row in csv.DictReader(file)}
+    assert (board["Wan/image+text"]["#"], board["Sora"]["#"]) == ("1", "")
+    assert float(board["Sora"]["Fakeness"]) >= 0
+    assert "Sora (taken out)" in (out / "tables" / "c0-creators.tex").read_text()
+    assert (
+        "Taken out of the season; what they played stays: Sora." in (out / "index.html").read_text()
+    )
+
+
+def test_an_edited_log_is_told_of_on_the_page(stadium: Stadium, tmp_path: Path) -> None:
+    log = stadium.folder.path / "log.jsonl"
+    before = log.read_bytes()
+    log.write_bytes(before.replace(b'"team":"lab"', b'"team":"bal"'))
+    try:
+        out = show(stadium, tmp_path / "site")
+    finally:
+        log.write_bytes(before)
+    assert "The log of entries is not as it was written" in (out / "index.html").read_text()

@@ -1,7 +1,7 @@
 """The two boards of one condition: who stands where, how sure that is, and who lacks what."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +40,7 @@ class Sheet:
     id: str
     standings: Standings
     attempts: Mapping[str, int]
+    retired: frozenset[str] = frozenset()
     shows_clips: bool = True
 
     def side(self, side: Side) -> tuple[Standing, ...]:
@@ -83,13 +84,14 @@ def board_panel(sheet: Sheet, side: Side) -> Panel:
     )
 
 
-def name_cell(standing: Standing, side: Side, *, up: str = "") -> Cell:
+def name_cell(standing: Standing, side: Side, *, retired: Collection[str] = ()) -> Cell:
     """An entrant's name, marked by its kind and class, with a way to its own page."""
-    badge = {"floor": "floor", "control": "control"}.get(standing.kind, "")
+    badge = "taken out" if standing.name in retired else ""
+    badge = badge or {"floor": "floor", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class:
         badge = "leading"
     why = f"not ranked: never met {_list(standing.lacks)}" if standing.lacks else ""
-    link = f"{up}{PAGES}/{address(side, standing.name)}.html"
+    link = f"{PAGES}/{address(side, standing.name)}.html"
     return Cell(text=standing.name, badge=badge, link=link, doubt=why)
 
 
@@ -106,7 +108,7 @@ def _table(sheet: Sheet, side: Side, standings: Sequence[Standing]) -> Table:
     lines = []
     for place, standing in enumerate(standings):
         rank = Cell() if standing.rank is None else exact_cell(standing.rank)
-        cells = [rank, name_cell(standing, side)]
+        cells = [rank, name_cell(standing, side, retired=sheet.retired)]
         cells += [
             measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
         ]

@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from unreel.arena.attempts import Best, Tries, correct_best, is_row_of
+from unreel.arena.hiding import find_canaries, find_hidden
+from unreel.arena.holdout import compare_hidden, hear_canaries
+from unreel.arena.log import History
 from unreel.arena.play import Play
+from unreel.arena.stored_season import stored_recipe
 from unreel.arena.suspicion import find_alike
-from unreel.arena.working_folder import Entrants
+from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.core.estimate import Estimate
 
 
@@ -14,10 +18,14 @@ def gaps(entrants: Entrants) -> Iterator[str]:
     for each in entrants.reviewers:
         if each.unfitted:
             yield f"{each.title} took no part: {each.unfitted.rstrip('.')}."
-    retired = [creator.title for creator in entrants.creators if creator.retired]
-    retired += [reviewer.title for reviewer in entrants.reviewers if reviewer.retired]
-    if retired:
-        yield f"Taken out of the season; what they played stays: {', '.join(retired)}."
+    if entrants.retired:
+        yield f"Taken out of the season; what they played stays: {', '.join(entrants.retired)}."
+
+
+def edits(log: History) -> Iterator[str]:
+    """What was changed in the log after it was written."""
+    for problem in log.broken:
+        yield f"The log of entries is not as it was written: {problem}."
 
 
 def copies(play: Play, *, seed: int) -> Iterator[str]:
@@ -29,6 +37,22 @@ def copies(play: Play, *, seed: int) -> Iterator[str]:
             f"{pair.first} and {pair.second} share {told} of their errors under {play.condition}, more than hard clips "
             "explain: copies, or one model under two names."
         )
+
+
+def seen_before(folder: SeasonFolder, play: Play) -> Iterator[str]:
+    """Who is better on scenes that all know than on hidden ones, or repeats labels that were published as a trap."""
+    recipe = stored_recipe(folder)
+    hidden = find_hidden(folder.path, recipe, play.lineup.scenes)
+    for gap in compare_hidden(play, hidden) if hidden else ():
+        if gap.flagged and isinstance(gap.gap, Estimate):
+            yield (
+                f"{gap.name} is better where scenes are known, by {gap.gap.value:.1f} points "
+                f"[{gap.gap.low:.1f}, {gap.gap.high:.1f}] under {play.condition}: it may have seen them before."
+            )
+    canaries = find_canaries(folder.path, recipe, play.lineup)
+    for sung in hear_canaries(play, canaries) if canaries else ():
+        if sung.flagged:
+            yield f"{sung.reviewer} repeats labels that were published as a trap, under {play.condition}."
 
 
 def best_of_several(play: Play, tries: Sequence[Tries], *, seed: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from unreel.pages.page import render, whole_page
 from unreel.report.boards.downloads import latex_block, table_csv, table_files
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 from unreel.report.season.cells import Section
-from unreel.report.season.view import PAGES, Season, address
+from unreel.report.season.view import PAGES, REAL, REAL_TITLE, Season, address
 from unreel.report.season.words import Side, figure_of
 
 HOME: Final = "../index.html"
@@ -46,6 +46,11 @@ class EntrantPage:
     has_badge: bool = True
 
     @property
+    def title(self) -> str:
+        """What stands above it."""
+        return REAL_TITLE if self.name == REAL else self.name
+
+    @property
     def address(self) -> str:
         """Its name among the pages of entrants."""
         return address(self.side, self.name)
@@ -64,7 +69,7 @@ def entrant_files(season: Season, page: EntrantPage) -> dict[str, str]:
     )
     scripts = (player.SCRIPT, *_LAYOUT) if page.clips else _LAYOUT
     document = whole_page(
-        title=f"{page.name}, season {season.name}, unreel arena",
+        title=f"{page.title}, season {season.name}, unreel arena",
         body=body,
         styles=STYLES,
         scripts=scripts,

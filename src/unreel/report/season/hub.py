@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.standings import Standings
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.plain import plain
@@ -56,9 +56,12 @@ def hub_files(season: Season, listing: Listing) -> dict[str, str]:
     return files
 
 
-def task_id(side: Side, board: Standings) -> str:
-    """What the hub calls one board."""
-    return f"{side}s_{_word(board.condition)}"
+def task_id(season: Season, side: Side, board: Standings) -> str:
+    """What the hub calls one board: by its condition, and by its number where another one has the same letters."""
+    words = [_word(each.condition) for each in season.standings]
+    number = season.standings.index(board)
+    again = f"-{number + 1}" if words[number] in words[:number] else ""
+    return f"{side}s_{words[number]}{again}"
 
 
 def _registration(season: Season, listing: Listing) -> str:
@@ -75,7 +78,7 @@ def _registration(season: Season, listing: Listing) -> str:
     ]
     for board in season.standings:
         for side in _SIDES:
-            lines.append(f"  - id: {_quoted(task_id(side, board))}")
+            lines.append(f"  - id: {_quoted(task_id(season, side, board))}")
             lines += ["    config: default", f"    split: {_quoted(listing.split)}"]
     return "\n".join(lines) + "\n"
 
@@ -85,7 +88,9 @@ def _results(season: Season, listing: Listing, side: Side, name: str) -> Iterato
         for standing in board.reviewers if side == "reviewer" else board.creators:
             known = standing.figures.get(ranks_by(side))
             if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
-                yield _entry(listing, side, board, standing, _shown(known, side))
+                task = task_id(season, side, board)
+                told = f"{board.condition}; {_interval(_shown(known, side))}; {standing.name}"
+                yield _entry(listing, task, _shown(known, side), told)
 
 
 def _shown(known: Estimate, side: Side) -> Estimate:
@@ -96,15 +101,15 @@ def _shown(known: Estimate, side: Side) -> Estimate:
     return Estimate(value=value, low=low, high=high, n=known.n, level=known.level)
 
 
-def _entry(
-    listing: Listing, side: Side, board: Standings, standing: Standing, known: Estimate
-) -> str:
-    interval = f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
-    notes = f"{board.condition}; {interval}; {standing.name}"
+def _interval(known: Estimate) -> str:
+    return f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
+
+
+def _entry(listing: Listing, task: str, known: Estimate, notes: str) -> str:
     lines = [
         "- dataset:",
         f"    id: {_quoted(listing.dataset)}",
-        f"    task_id: {_quoted(task_id(side, board))}",
+        f"    task_id: {_quoted(task)}",
         f"  value: {known.value:.4f}",
     ]
     if listing.url:

@@ -7,24 +7,32 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unreel.arena.ablations import ablate
-from unreel.arena.attempts import Tries, count_tries, rank_tries
+from unreel.arena.attempts import Tries, count_tries
 from unreel.arena.budgeting import spent_usd
 from unreel.arena.gathering import look_table, open_set, read_controls
 from unreel.arena.leaning import find_leanings
-from unreel.arena.lineup import entrant_of, read_lineup
+from unreel.arena.lineup import entrant_of
 from unreel.arena.log import read_log
 from unreel.arena.planning import read_plan
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
-from unreel.arena.playing import read_answers, read_play
-from unreel.arena.season import SeasonRecipe, check_season
-from unreel.arena.working_folder import RECIPE, Entrants, SeasonFolder
+from unreel.arena.playing import read_answers
+from unreel.arena.season import SeasonRecipe
+from unreel.arena.stored_season import stored_recipe
+from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip
-from unreel.core.document import read_toml
 from unreel.core.settings import read_settings
 from unreel.creators.contract import Side
 from unreel.engine.survey import Survey
-from unreel.report.season.cautions import best_of_several, copies, gaps, rows_of
+from unreel.report.season.boards_read import read_boards
+from unreel.report.season.cautions import (
+    best_of_several,
+    copies,
+    edits,
+    gaps,
+    rows_of,
+    seen_before,
+)
 from unreel.report.season.cells import short
 from unreel.report.season.showing import Show
 from unreel.report.season.view import ClipTold, Season
@@ -44,22 +52,10 @@ class Reading:
     """How clips are put beside pages; `None` where none is."""
 
 
-def read_standings(folder: SeasonFolder, reading: Reading) -> Season:
-    """What the history needs of a season: its boards alone."""
-    entrants = folder.require_played()
-    lineup = read_lineup(folder)
-    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
-    tries = count_tries(read_log(folder.path))
-    standings = tuple(
-        rank_tries(each, tries, seed=entrants.seed, resamples=reading.resamples) for each in plays
-    )
-    return Season(name=entrants.season, plays=tuple(plays), standings=standings)
-
-
 def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
     """All that pages show of a season."""
-    boards = read_standings(folder, reading)
-    entrants, recipe = folder.require_played(), _recipe(folder)
+    boards = read_boards(folder, resamples=reading.resamples)
+    entrants, recipe = folder.require_played(), stored_recipe(folder)
     hides = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
     log = read_log(folder.path)
     tries = count_tries(log)
@@ -79,14 +75,11 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
             boards.plays, knobs={p.condition: knobs[p.condition] for p in boards.plays}
         ),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
-        notes=(*((_HIDING,) if hides else ()), *_notes(entrants, boards.plays, tries)),
+        notes=(*((_HIDING,) if hides else ()), *_notes(folder, boards.plays, tries)),
         plan=tuple(_plan(folder, entrants, recipe)),
+        retired=boards.retired,
         shows_clips=not hides,
     )
-
-
-def _recipe(folder: SeasonFolder) -> SeasonRecipe:
-    return check_season(read_toml(folder.path / RECIPE, "season"))
 
 
 def _facts(
@@ -191,10 +184,13 @@ def _attempts(tries: Sequence[Tries], play: Play) -> dict[str, int]:
     return {row: each.submitted for each in tries for row in rows_of(each, play)}
 
 
-def _notes(entrants: Entrants, plays: Sequence[Play], tries: Sequence[Tries]) -> Iterator[str]:
+def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) -> Iterator[str]:
+    entrants = folder.require_played()
+    yield from edits(read_log(folder.path))
     yield from gaps(entrants)
     for play in plays:
         yield from copies(play, seed=entrants.seed)
+        yield from seen_before(folder, play)
     yield from best_of_several(plays[0], tries, seed=entrants.seed)
 
 

@@ -184,6 +184,7 @@ def _sheet(season: Season, number: int) -> Shown:
         id=f"c{number}",
         standings=standings,
         attempts=season.attempts,
+        retired=season.retired,
         shows_clips=season.shows_clips,
     )
     return Shown(

@@ -15,8 +15,9 @@ from unreel.arena.standings import Standing, Standings
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
 
-REAL: Final = "real clips"
-"""In the place of a creator: nobody made them."""
+REAL: Final = ""
+"""In the place of a creator's name, which nobody has: real clips."""
+REAL_TITLE: Final = "Real clips"
 PAGES: Final = "entrants"
 """Folder of the pages of single entrants."""
 _SPOKEN: Final = 40
@@ -62,6 +63,8 @@ class Season:
     """What looks suspicious, or is weaker than it seems, in whole sentences."""
     plan: tuple[tuple[str, str], ...] = ()
     """Budget, and which cells were asked first, as terms and words."""
+    retired: frozenset[str] = frozenset()
+    """Rows of entrants that were taken out; they stay."""
     shows_clips: bool = True
     """False while some are hidden: pages then tell of no single clip."""
 
