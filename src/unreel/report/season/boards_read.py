@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from unreel.arena.attempts import count_tries, hold_to_one_try
+from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.lineup import read_lineup
 from unreel.arena.log import read_log
 from unreel.arena.play import Lineup
@@ -23,8 +23,7 @@ def read_boards(folder: SeasonFolder, *, resamples: int) -> Season:
     tries = count_tries(read_log(folder.path))
     lineup = read_lineup(folder)
     plays = [read_play(folder, how, lineup=lineup, people=True) for how in entrants.conditions]
-    ranked = [rank(play, seed=entrants.seed, resamples=resamples) for play in plays]
-    held = [hold_to_one_try(board, tries) for board in ranked]
+    held = [rank_tries(play, tries, seed=entrants.seed, resamples=resamples) for play in plays]
     gone = _gone(folder, entrants, lineup, resamples=resamples)
     standings = [
         replace(board, creators=(*board.creators, *gone.get(board.condition, ()))) for board in held
