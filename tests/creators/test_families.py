@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import Settings
 from unreel.creators.families import FAMILIES, fit_frames, fit_size
 from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
@@ -57,6 +58,19 @@ def test_a_model_of_the_hub_is_named_with_its_commit() -> None:
 
 
 def test_a_folder_without_a_pipeline_is_told_when_it_is_needed(tmp_path: Path) -> None:
-    told = section(model="weights").beside(tmp_path)
+    told = section(model="weights")
+    assert told.stable_name.startswith("diffusers:weights-")
     with pytest.raises(InvalidSettingError, match=r"model_index\.json"):
-        _ = told.stable_name
+        told.opener(settings=Settings()).open()
+    with pytest.raises(InvalidSettingError, match=r"model_index\.json"):
+        told.beside(tmp_path).opener(settings=Settings())
+
+
+def test_a_pipeline_of_another_family_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "model_index.json").write_text('{"_class_name": "WanPipeline"}')
+    opener = section(model=str(tmp_path)).opener(settings=Settings())
+    with pytest.raises(InvalidSettingError, match="WanPipeline"):
+        opener.open()
+    (tmp_path / "model_index.json").write_text("[]")
+    with pytest.raises(InvalidSettingError, match="family"):
+        section(model=str(tmp_path)).opener(settings=Settings()).open()

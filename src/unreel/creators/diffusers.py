@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import Field, field_serializer
 
@@ -78,11 +78,11 @@ class DiffusersKeys(CreatorKeys):
         return digest(super().identity(), *self._weights())
 
     def open(self, name: str, around: Surroundings) -> Creator:
+        self._require_family()
         require_extra(_MODULES, "diffusers")
         if self.family == "wan" and set(around.asked) != {Setting.TEXT} and not find_spec("ftfy"):
             setting, problem = "family", "Wan pipelines that start from an image need ftfy"
             raise InvalidSettingError(setting, problem, "Install it: pip install ftfy")
-        self._require_family()
         return DiffusersCreator(name, self)
 
     def call(self, brief: Brief) -> dict[str, Any]:
@@ -104,6 +104,8 @@ class DiffusersKeys(CreatorKeys):
 
     def _require_family(self) -> None:
         """Refuse a folder that holds a pipeline of another family: it would load, and break at work."""
+        if not self.revision and not (Path(self.model).expanduser() / _INDEX).is_file():
+            self._refuse_folder()
         own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
         held = own if self.revision else _held_class(Path(self.model).expanduser())
         if not held.startswith(own):
@@ -113,17 +115,20 @@ class DiffusersKeys(CreatorKeys):
             )
             raise InvalidSettingError(setting, problem, "Name the family of its pipeline")
 
+    def _refuse_folder(self) -> NoReturn:
+        setting, problem = "model", f"{self.model!a} holds no {_INDEX}"
+        remedy = "Name a folder that save_pretrained wrote, or a name of the hub and its revision"
+        raise InvalidSettingError(setting, problem, remedy)
+
     def _weights(self) -> list[str]:
         """What tells one checkpoint from another."""
         if self.revision:
             return [self.model, self.revision]
         folder = Path(self.model).expanduser()
         if not (folder / _INDEX).is_file():
-            setting, problem = "model", f"{self.model!a} holds no {_INDEX}"
-            remedy = (
-                "Name a folder that save_pretrained wrote, or a name of the hub and its revision"
-            )
-            raise InvalidSettingError(setting, problem, remedy)
+            if not folder.is_absolute():
+                return [self.model]  # the recipe may lie elsewhere; whoever opens it looks again
+            self._refuse_folder()
         files = sorted(
             file for file in folder.rglob("*") if file.suffix in {".json", ".safetensors"}
         )
