@@ -16,6 +16,7 @@ from unreel.creators.contract import Brief, Creator, Made, Setting, Side
 from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.sound import Sound
+from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
 from unreel.testing.creators import CreatorKit, Desk, sample_briefs
 
@@ -177,3 +178,34 @@ def test_a_scene_without_a_real_clip_is_a_failure(brief: Brief, tmp_path: Path) 
     failure = make(replace(brief, source=None), tmp_path / "a", way="scaled")
     assert isinstance(failure, Failure)
     assert failure.reason is FailureReason.NO_BRIEF
+
+
+SHAPES = [
+    ClipRecipe(container="webm", n_frames=6, rate=Fraction(12), tone_hz=300),
+    ClipRecipe(container="gif", n_frames=6, rate=Fraction(10)),
+    ClipRecipe(n_frames=6, rotation_deg=90, width=128, height=192),
+    ClipRecipe(n_frames=1, rate=Fraction(1)),
+    ClipRecipe(n_frames=4, instants_s=(Fraction(1), Fraction(2), Fraction(9, 4), Fraction(3))),
+    ClipRecipe(n_frames=3, width=66, height=64),
+]
+
+
+@pytest.mark.parametrize("way", ["recompressed", "scaled", "cropped", "retimed"])
+@pytest.mark.parametrize(
+    "recipe", SHAPES, ids=lambda recipe: f"{recipe.container}{recipe.n_frames}"
+)
+def test_clips_of_every_shape_become_controls(
+    brief: Brief, tmp_path: Path, recipe: ClipRecipe, way: str
+) -> None:
+    source = tmp_path / f"shape.{recipe.container}"
+    source.write_bytes(synthesise(recipe))
+    before = READER.probe(source)
+    assert isinstance(before, ClipFacts)
+    after = facts(make(replace(brief, source=source), tmp_path / "a", way=way))
+    ratio = before.video.duration_s / after.video.duration_s
+    frame_s = 1 / min(before.video.average_rate, after.video.average_rate)
+    if way != "retimed":
+        assert abs(before.video.duration_s - after.video.duration_s) <= frame_s
+    elif recipe.n_frames > 1:
+        assert 1 < ratio < Fraction(3, 2)
+    assert bool(after.audio) == bool(before.audio)

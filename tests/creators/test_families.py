@@ -74,3 +74,18 @@ def test_a_pipeline_of_another_family_is_refused_before_anything_is_loaded(tmp_p
     (tmp_path / "model_index.json").write_text("[]")
     with pytest.raises(InvalidSettingError, match="family"):
         section(model=str(tmp_path)).opener(settings=Settings()).open()
+
+
+@pytest.mark.parametrize("keys", [{"width": 64}, {"width": 50, "height": 64}, {"n_frames": 10}])
+def test_frames_that_no_pipeline_of_the_family_makes_are_refused(keys: dict[str, int]) -> None:
+    with pytest.raises(InvalidSettingError):
+        section(revision=COMMIT, **keys)
+
+
+def test_a_folder_here_does_not_pass_for_a_commit_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Lightricks" / "LTX-Video").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSettingError, match="folder here"):
+        section(revision=COMMIT).opener(settings=Settings()).open()

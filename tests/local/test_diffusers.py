@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import json
+import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -125,6 +127,40 @@ def test_weights_that_are_damaged_are_told_for_every_clip(tiny: Tiny, tmp_path: 
     assert outcomes[0] == outcomes[1]
     assert isinstance(outcomes[0], Failure)
     assert "LTXPipeline of 'ltx' cannot be loaded" in outcomes[0].detail
+
+
+def test_neither_code_nor_pickles_of_a_models_folder_are_run(tiny: Tiny, tmp_path: Path) -> None:
+    for number, spoil in enumerate((_bring_code, _bring_pickle)):
+        hostile = tmp_path / str(number) / "ltx"
+        shutil.copytree(tiny("ltx"), hostile)
+        spoil(hostile, tmp_path / "was-run")
+        failure = make(section("ltx", hostile), BRIEF, tmp_path / "desk")
+        assert isinstance(failure, Failure)
+        assert not (tmp_path / "was-run").exists()
+
+
+def _bring_code(folder: Path, mark: Path) -> None:
+    index = json.loads((folder / "model_index.json").read_text())
+    index["transformer"] = ["hostile", "Hostile"]
+    (folder / "model_index.json").write_text(json.dumps(index))
+    code = f"open({str(mark)!r}, 'w')\nclass Hostile: pass\n"
+    (folder / "transformer" / "hostile.py").write_text(code)
+
+
+def _bring_pickle(folder: Path, mark: Path) -> None:
+    held = folder / "transformer"
+    next(held.glob("*.safetensors")).unlink()
+    (held / "diffusion_pytorch_model.bin").write_bytes(pickle.dumps(_Opens(mark)))
+
+
+class _Opens:
+    """Opens a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return open, (str(self.mark), "w")
 
 
 def test_other_weights_are_another_name_and_another_place_is_not(

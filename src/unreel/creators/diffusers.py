@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoReturn
 
-from pydantic import Field, field_serializer
+from pydantic import Field, field_serializer, model_validator
 
 from unreel.core.errors import InvalidSettingError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
@@ -64,6 +64,22 @@ class DiffusersKeys(CreatorKeys):
     rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
     """Frames a second; as its makers export them where nothing is written."""
 
+    @model_validator(mode="after")
+    def _frames_are_such_as_it_makes(self) -> "DiffusersKeys":
+        family = FAMILIES[self.family]
+        sides = (self.width, self.height)
+        if None in sides and sides != (None, None):
+            setting, problem = "width", "is named without height, or height without it"
+            raise InvalidSettingError(setting, problem, "Name both or none")
+        if any(side is not None and side % family.multiple for side in sides):
+            setting, problem = "width, height", f"{self.family} makes no frames of that size"
+            raise InvalidSettingError(setting, problem, f"Name multiples of {family.multiple}")
+        if self.n_frames is not None and (self.n_frames - 1) % family.frames_multiple:
+            setting, problem = "n_frames", f"{self.family} makes no clip of {self.n_frames} frames"
+            remedy = f"Name a multiple of {family.frames_multiple}, and one more"
+            raise InvalidSettingError(setting, problem, remedy)
+        return self
+
     @field_serializer("rate")
     def _as_written(self, rate: Fraction | None) -> str | None:
         return None if rate is None else str(rate)
@@ -106,6 +122,12 @@ class DiffusersKeys(CreatorKeys):
         """Refuse a folder that holds a pipeline of another family: it would load, and break at work."""
         if not self.revision and not (Path(self.model).expanduser() / _INDEX).is_file():
             self._refuse_folder()
+        if self.revision and Path(self.model).exists():
+            setting, problem = (
+                "revision",
+                f"{self.model!a} is a folder here, and no name of the hub",
+            )
+            raise InvalidSettingError(setting, problem, "Leave it out, or run it elsewhere")
         own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
         held = own if self.revision else _held_class(Path(self.model).expanduser())
         if not held.startswith(own):
@@ -225,6 +247,7 @@ def _load(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
         dtype=parts,
         use_safetensors=True,
         local_files_only=keys.revision is None,
+        trust_remote_code=False,
     )
     pipeline.set_progress_bar_config(disable=True)
     device = (

@@ -72,6 +72,8 @@ class FolderCreator:
             there = list(self._find(brief, folder))
             if len(there) != 1:
                 return self._no_one_clip(brief, there)
+            if (folder.size(there[0]) or 0) > self.largest_bytes:
+                return self._too_large()
             taken = f"clip{Path(there[0]).suffix.lower()}"
             with folder.read(there[0]) as source:
                 if failure := self._copy(source, into, taken):
@@ -95,6 +97,9 @@ class FolderCreator:
         if n_bytes <= self.largest_bytes:
             return None
         into.remove(name)
+        return self._too_large()
+
+    def _too_large(self) -> Failure:
         detail = f"more than {self.largest_bytes // _MEGABYTE} MB in one file"
         return Failure(FailureReason.TOO_LARGE, detail)
 
