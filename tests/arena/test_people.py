@@ -74,11 +74,17 @@ def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> Non
     before = rank(MODELS, seed=0, resamples=200)
     after = rank(with_people(MODELS, right), seed=0, resamples=200)
     found = {each.name: each for each in after.reviewers}
-    assert found["person: ann"].lacks
+    assert found[MAJORITY].lacks
+    assert found[MAJORITY].rank is None
+    assert found["person: ann"].kind == "floor"
     order = [each.name for each in before.reviewers]
     assert [each.name for each in after.reviewers if each.name in order] == order
     for each in before.reviewers:
         assert found[each.name].figures["accuracy"] == each.figures["accuracy"]
+    caught = [
+        [(c.name, c.rank, c.figures["fakeness"]) for c in b.creators] for b in (before, after)
+    ]
+    assert caught[0] == caught[1]
 
 
 def test_a_model_that_goes_by_a_persons_name_is_refused() -> None:

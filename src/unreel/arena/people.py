@@ -95,8 +95,9 @@ def read_people(folder: "SeasonFolder") -> tuple[str, tuple[Ballot, ...]]:
 
 
 def with_people(play: Play, ballots: Iterable[Ballot]) -> Play:
-    """`play` with each person as a reviewer of the clips they saw, and all of them as one more.
+    """`play` with what most people say as one more reviewer, and each person beside it, without a rank.
 
+    With a rank of their own, people would count twice in how often a creator was caught.
     Votes about clips that are not in the lineup are left out. Of two votes of a person on a clip the first counts.
     """
     place = {name: at for at, name in enumerate(play.lineup.clips)}
@@ -139,7 +140,7 @@ def _joined(play: Play, said: Mapping[str, Mapping[int, int]]) -> Play:
         lineup=play.lineup,
         condition=play.condition,
         reviewers=reviewers,
-        floors=play.floors,
+        floors=play.floors | (said.keys() - {MAJORITY}),
         reviewer=np.concatenate([moved[play.reviewer], who]).astype(np.int32),
         clip=np.concatenate([play.clip, clips]).astype(np.int32),
         said=np.concatenate([play.said, says]).astype(np.int8),
