@@ -15,8 +15,12 @@ from creators import fault_server
 from creators.fault_server import FaultService
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL
 from unreel.arena.playing import read_play
+from unreel.cli.contacts import tell_outsiders, tell_services
 from unreel.core.failure import FailureReason
+from unreel.core.settings import Settings
+from unreel.creators.section import CreatorSection
 from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.reviewers.section import ReviewerSection
 
 N_SCENES = 2
 DETECTOR = """
@@ -105,3 +109,26 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     assert service.books["good"].posts == N_SCENES
     # Both scenes were made as the same bytes, which nobody is asked about twice.
     assert stadium.answers() == {"program": 3, "service": 3}
+
+
+def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixture[str]) -> None:
+    url = "https://video.example.org/v1"
+    settings = Settings(key_hosts="video.example.org=VIDEO_KEY")
+    creators = [
+        CreatorSection.model_validate({"name": "Ours", "kind": "endpoint", "url": url}),
+        CreatorSection.model_validate({"name": "Sora", "kind": "endpoint", "shape": "openai"}),
+        CreatorSection.model_validate({"name": "Held", "kind": "frozen"}),
+    ]
+    tell_services(creators, settings)
+    reviewers = [
+        ReviewerSection(model="command:x", command=("python3", "a b.py")),
+        ReviewerSection(model="http:y", url=url),
+        ReviewerSection(model="coin"),
+    ]
+    tell_outsiders(reviewers, settings)
+    assert capsys.readouterr().err.splitlines() == [
+        "asks video.example.org for clips as Ours, with VIDEO_KEY",
+        "asks api.openai.com for clips as Sora, with OPENAI_API_KEY",
+        "runs python3 'a b.py' as command:x, confined",
+        "asks video.example.org as http:y, with VIDEO_KEY",
+    ]

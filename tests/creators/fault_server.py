@@ -58,6 +58,8 @@ class FaultService:
         self.books: dict[str, Book] = defaultdict(Book)
         self.trapped: list[str] = []
         self.hold = threading.Event()
+        self.told: dict[str, Any] = {}
+        """What a job that is done tells, where a test says so."""
         self.lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._trap = ThreadingHTTPServer(("127.0.0.1", 0), _trap(self))
@@ -183,7 +185,7 @@ def _poll(handler: BaseHTTPRequestHandler, service: FaultService, fault: str) ->
         service.books[fault].polls[job] += 1
         n_polls = service.books[fault].polls[job]
     running = fault == "stuck" or service.hold.is_set() or n_polls < EARLY
-    done = {"status": "succeeded", "model": "v9", **_place(service, fault)}
+    done = {"status": "succeeded", "model": "v9", **_place(service, fault), **service.told}
     status, body = {
         "lost": (404, {"error": "no such job"}),
         "poll-html": (200, b"<html>gateway</html>"),

@@ -423,6 +423,35 @@ def test_a_service_of_another_shape_is_described_in_the_recipe(
     assert sent["n"] == [1, 7]
 
 
+@pytest.mark.parametrize("place", ["url", "files", "files.0", "deep.0.at"])
+def test_a_clip_is_found_wherever_the_reply_names_it(
+    service: FaultService, tmp_path: Path, place: str
+) -> None:
+    service.told = {"url": "clip", "files": ["clip"], "deep": [{"at": "/good/v1/clip"}]}
+    outcome = made_at(service, "good", tmp_path, api={"result": place})
+    assert isinstance(outcome, Made), outcome
+    assert outcome.file.read_bytes() == CLIP
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "//169.254.169.254/clip",
+        "http://127.0.0.1.:{port}/",
+        "http://0:{port}/",
+        "\\\\127.0.0.1\\x",
+        "data:,x",
+    ],
+)
+def test_no_spelling_of_an_address_in_a_reply_leads_elsewhere(
+    service: FaultService, tmp_path: Path, target: str
+) -> None:
+    service.told = {"url": target.format(port=service.trap_port)}
+    outcome = made_at(service, "good", tmp_path)
+    assert isinstance(outcome, Failure)
+    assert service.trapped == []
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),

@@ -4,6 +4,7 @@ The truth of a season is where a clip comes from. People never settle that, so t
 nothing that they made.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[B
 def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[Ballot]) -> None:
     """Keep the votes beside the season, in the place of those that were kept before."""
     rows = [[each.clip, each.voter, each.label.value] for each in ballots]
-    folder.write_json(FILE, {"source": source, "ballots": rows})
+    folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
 
 
 def read_people(folder: "SeasonFolder") -> tuple[str, tuple[Ballot, ...]]:
