@@ -31,7 +31,17 @@ FAULTS = (
         "evil-id",
         "rejected",
     ),
-    *("key-rejected", "lost", "failed", "stuck", "poll-500", "poll-html", "poll-huge", "no-url"),
+    *(
+        "key-rejected",
+        "forbidden",
+        "lost",
+        "failed",
+        "stuck",
+        "poll-500",
+        "poll-html",
+        "poll-huge",
+        "no-url",
+    ),
     *("half", "half-once", "announced", "flood", "drip", "html", "json-clip", "empty", "gzip"),
     *("to-loopback", "to-metadata", "to-itself", "url-loopback", "url-localhost", "url-metadata"),
     *("url-file", "url-elsewhere", "wrong-codec", "duplicate"),
@@ -155,6 +165,7 @@ def _submit(
     sent = handler.headers.get("Authorization", "")
     refusals: dict[str, tuple[int, Any]] = {
         "rejected": (400, {"error": {"message": "a prompt is too long"}}),
+        "forbidden": (403, {"error": {"message": "this prompt is not allowed"}}),
         "key-rejected": (401, {"error": {"message": f"wrong key: {sent}"}}),
     }
     if number <= EARLY:

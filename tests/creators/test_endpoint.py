@@ -143,6 +143,7 @@ OUTCOMES = {
     "evil-id": FailureReason.MALFORMED_REPLY,
     "rejected": FailureReason.REQUEST_REJECTED,
     "key-rejected": FailureReason.KEY_REJECTED,
+    "forbidden": FailureReason.REQUEST_REJECTED,
     "lost": FailureReason.REQUEST_REJECTED,
     "failed": FailureReason.REFUSED,
     "stuck": FailureReason.OUT_OF_TIME,

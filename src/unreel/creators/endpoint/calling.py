@@ -21,7 +21,6 @@ _MALFORMED_TRIES: Final = 3
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
-_KEYS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _MALFORMED: Final = (FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE)
 Told = Mapping[str, Any]
 
@@ -112,7 +111,8 @@ def _refusal(raw: RawReply, now: datetime) -> Setback:
         return Setback(failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s)
     if raw.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return Setback(failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True)
-    reason = FailureReason.KEY_REJECTED if raw.status in _KEYS else FailureReason.REQUEST_REJECTED
+    is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may be about this prompt alone
+    reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
     return Setback(failure=Failure(reason, detail), final=True)
 
 
