@@ -1,14 +1,13 @@
 """A service that makes clips, and all that can go wrong with one."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel[eval]'")
+
 from creators.fault_server import CLIP, FAULTS, FaultService
-from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.arena.workplace import DiskWorkplace
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import Settings
 from unreel.creators.contract import Brief, Creator, Made, Setting
@@ -26,7 +28,7 @@ from unreel.creators.endpoint.filling import fill, look_up, read_id
 from unreel.creators.endpoint.section import EndpointKeys
 from unreel.creators.kind import Surroundings
 from unreel.creators.section import CreatorSection
-from unreel.engine.fetching import fetch_public
+from unreel.engine.access import Access
 from unreel.testing.creators import CreatorKit, sample_frame
 
 QUICK = {"deadline_s": 3.0, "attempt_s": 1.0, "poll_s": 0.02, "max_mb": 1}
@@ -34,45 +36,11 @@ SECRET = "sk-8e1f-never-shown"
 TESTS = Path(__file__).parents[1]
 
 
-@dataclass
-class Desk:
-    """A workplace whose notes lie on disk, and which fetches as the arena does."""
-
-    folder: Path
-
-    @property
-    def _notes(self) -> Path:
-        return self.folder.parent / f"{self.folder.name}.json"
-
-    def recall(self, what: str) -> str | None:
-        noted = json.loads(self._notes.read_text()) if self._notes.exists() else {}
-        found = noted.get(what)
-        return found if isinstance(found, str) else None
-
-    def note(self, what: str, told: str) -> None:
-        noted = json.loads(self._notes.read_text()) if self._notes.exists() else {}
-        part = self._notes.with_suffix(".part")
-        with part.open("w") as file:
-            json.dump(noted | {what: told}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(self._notes)
-
-    async def fetch(self, url: str, into: Path) -> Failure | None:
-        def copy() -> Failure | None:
-            try:
-                with into.open("wb") as file:
-                    fetch_public(url, file, max_bytes=1 << 20, seconds=2)
-            except MediaError as error:
-                return error.failure
-            return None
-
-        return await asyncio.to_thread(copy)
-
-
-def desk(folder: Path, name: str = "one") -> Desk:
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    return Desk(folder / name)
+def desk(folder: Path, name: str = "one") -> DiskWorkplace:
+    """The arena's own workplace: its notes lie on disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    access = Access(settings=Settings(fetch_mb=1, fetch_seconds=2))
+    return DiskWorkplace(root=folder, key=name, access=access)
 
 
 def brief(number: int = 0, setting: Setting = Setting.IMAGE_AND_TEXT) -> Brief:
@@ -183,13 +151,13 @@ def test_every_brief_ends_as_a_clip_or_a_failure_with_its_reason(
     if expected is None:
         assert isinstance(outcome, Made), outcome
         assert outcome.file.read_bytes().endswith(CLIP)
-        assert outcome.file.parent == tmp_path / "one"
+        assert outcome.file.parent == desk(tmp_path).folder
     else:
         assert isinstance(outcome, Failure)
         assert outcome.reason is expected, outcome
         assert outcome.detail
         assert outcome.detail.isprintable()
-        held = [path for path in (tmp_path / "one").iterdir() if path.name == "clip.mp4"]
+        held = [path for path in desk(tmp_path).folder.iterdir() if path.name == "clip.mp4"]
         assert all(path.stat().st_size <= 1 << 20 for path in held)
     assert time.monotonic() - started_s < 20
     assert shared.trapped == []

@@ -4,10 +4,11 @@ import asyncio
 import json
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -242,10 +243,36 @@ def test_a_question_that_is_called_off_ends_its_program(tmp_path: Path) -> None:
             await question
 
     run(reviewer, call_off)
-    until_s = time.monotonic() + 20
-    while _living(mark) and time.monotonic() < until_s:
+    _wait_until(lambda: not _living(mark))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from reviewers.test_outside import asked, program
+asked(program(Path(sys.argv[1]), sys.argv[2]))
+"""
+
+
+def test_a_killed_caller_leaves_no_program_behind(tmp_path: Path) -> None:
+    mark = f"{1000 + os.getpid()}.125"
+    code = f"import os\nos.execvp('sleep', ['sleep', '{mark}'])"
+    tests = str(Path(__file__).parents[1])
+    caller = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path), code],
+        env=os.environ | {"PYTHONPATH": tests},  # noqa: TID251  the tests' own environment
+    )
+    _wait_until(lambda: bool(_living(mark)))
+    caller.kill()
+    caller.wait()
+    _wait_until(lambda: not _living(mark))
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until_s
         time.sleep(0.05)
-    assert _living(mark) == []
 
 
 def test_keys_of_the_environment_are_not_shown_to_a_program(
