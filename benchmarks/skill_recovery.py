@@ -4,9 +4,9 @@
     python benchmarks/skill_recovery.py --runs 20 --json
 
 Reviewers of known ability judge clips of creators of known realism; every scene gives one real clip and
-one by each creator. Four plays: every cell; cells missing not at random (strong reviewers are
+one by each creator. Six plays: every cell; cells missing not at random (strong reviewers are
 asked about convincing creators, weak ones about crude ones); scenes that differ, so that answers about one
-are alike; and slips that the model does not know of. Prints the mean and the least rank correlation with
+are alike; fewer or more slips; and a small season. Prints the mean and the least rank correlation with
 the truth, that of raw means, and how often 95 % intervals hold the truth.
 """
 
@@ -46,6 +46,7 @@ WORLDS = {
     "scenes that differ": World(scene_spread=0.5),
     "no slips": World(slips=0.0),
     "slips of 3 in 100": World(slips=0.03),
+    "6 x 6 over 30 scenes": World(reviewers=6, creators=6, scenes=30),
 }
 
 
