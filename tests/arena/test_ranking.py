@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plays import lineup, play, without
+from arena.ranked_plays import lineup, play, without
 from unreel.arena.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
 from unreel.arena.play import Play
 from unreel.arena.ranking import rank

@@ -76,7 +76,12 @@ def _tries(team: str, kind: Kind, events: Sequence[Event]) -> Tries:
 
 
 def rank_tries(
-    play: Play, tries: Sequence[Tries], *, seed: int, resamples: int = RESAMPLES
+    play: Play,
+    tries: Sequence[Tries],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
 ) -> Standings:
     """The standings with one ranked row for each team, as if its other tries had never been played.
 
@@ -86,10 +91,10 @@ def rank_tries(
     creators = _rows(play.lineup.creators, _unranked("creator", tries))
     reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
     if not creators and not reviewers:
-        return rank(play, seed=seed, resamples=resamples)
+        return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
     kept = leave_out(play, creators=creators, reviewers=reviewers)
-    standings = rank(kept, seed=seed, resamples=resamples)
-    whole = rank(play, seed=seed, resamples=resamples)
+    standings = rank(kept, seed=seed, resamples=resamples, nuisances=nuisances)
+    whole = rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
     cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
     return replace(
         standings,

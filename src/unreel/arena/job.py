@@ -16,6 +16,7 @@ from unreel.arena.scenes import Scenery, open_scenery, require_digest
 from unreel.arena.season import Season
 from unreel.arena.watching import Spectator
 from unreel.arena.working_folder import RECIPE, EnteredReviewer, Entrants, SeasonFolder
+from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -220,6 +221,11 @@ def _make(
     return Turn(title=section.name, done=done.done, already=n_all - n_due, failures=done.failures)
 
 
+def _all_in(shown: str, current: Collection[str]) -> bool:
+    """Whether a clip, or both clips of a pair, are among those that are asked about."""
+    return shown in current or all(name in current for name in shown.split(BETWEEN))
+
+
 def _wanted(
     plan: Plan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
@@ -227,7 +233,9 @@ def _wanted(
 
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
-        return lambda how, clip: clip in current and (chosen is None or (how, clip) in chosen)
+        return lambda how, clip: (
+            _all_in(clip, current) and (chosen is None or (how, clip) in chosen)
+        )
 
     return of
 

@@ -19,11 +19,19 @@ from unreel.core.registry import Lazy
     help="Rank under this condition of the season. Repeat it for several.  [default: all]",
 )
 @click.option("--resamples", type=click.IntRange(100), help="How often scenes are drawn again.")
+@click.option(
+    "--nuisance",
+    "nuisances",
+    multiple=True,
+    metavar="NAME",
+    help="Add length, resolution or sound of a clip to the skill model. Repeat it for several.",
+)
 @form_option
 @json_option
 def rank(*, as_json: bool, **given: Any) -> None:
     """Rank the reviewers and the creators of SEASON by the answers that are there. Nobody is asked.
 
-    SEASON is its TOML file, or the folder in which it was played.
+    SEASON is its TOML file, or the folder in which it was played. Creators of a preference season are ranked by
+    how often their clip of two is taken for the real one.
     """
     Lazy("unreel.cli.arena_rank_job:tell_ranks", "eval").load()(given, as_json=as_json)

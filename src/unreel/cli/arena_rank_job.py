@@ -6,15 +6,17 @@ from typing import Any, Final
 from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
 from unreel.arena.log import read_log
+from unreel.arena.pair_playing import read_pairs
 from unreel.arena.playing import read_play
+from unreel.arena.preference import rank_preferences
 from unreel.arena.standings import Standing, Standings
-from unreel.arena.working_folder import Entrants, find_folder
+from unreel.arena.working_folder import Entrants, SeasonFolder, find_folder
 from unreel.cli.output import Form, print_json, print_table, say
 from unreel.core.estimate import Estimate
 
 _SHOWN: Final = frozenset(
     {"accuracy", "balanced", "said-real", "answered", "ability", "fakeness", "realism"}
-    | {"called-generated"}
+    | {"called-generated", "pair-accuracy", "took-first", "strength", "taken-for-real"}
 )
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
@@ -23,7 +25,11 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank what was played, and print both boards under each condition."""
     folder = find_folder(given["season"], given["out"])
     entrants = folder.require_played()
+    if entrants.protocol == "preference":
+        _tell_preferences(folder, given, as_json=as_json)
+        return
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
+    more["nuisances"] = given["nuisances"]
     tries = count_tries(read_log(folder.path))
     standings = [
         rank_tries(read_play(folder, title, people=True), tries, seed=entrants.seed, **more)
@@ -48,6 +54,23 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     _say_absent(entrants)
 
 
+def _tell_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json: bool) -> None:
+    entrants = folder.require_played()
+    found = [
+        rank_preferences(read_pairs(folder, title), seed=entrants.seed)
+        for title in given["conditions"] or entrants.conditions
+    ]
+    if as_json:
+        told = {"season": entrants.season, "digest": entrants.digest}
+        print_json({**told, "protocol": entrants.protocol, "preferences": found})
+        return
+    for each in found:
+        say(f"condition {each.condition}: pairs; who is taken for real [95 % interval]")
+        _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=given["form"])
+        _print_board("creator", each.creators, CREATOR_FIGURES, form=given["form"])
+    _say_absent(entrants)
+
+
 def _print_boards(standings: Standings, *, form: Form) -> None:
     say(
         f"condition {standings.condition}: {standings.n_scenes} scenes, "
@@ -55,6 +78,8 @@ def _print_boards(standings: Standings, *, form: Form) -> None:
     )
     _print_board("reviewer", standings.reviewers, REVIEWER_FIGURES, form=form)
     _print_board("creator", standings.creators, CREATOR_FIGURES, form=form)
+    for name, slope in standings.sway.items():
+        say(f"{name} adds to the log-odds of generated, for each standard deviation: {slope}")
 
 
 def _print_board(
