@@ -26,6 +26,10 @@ DRIVER = Path(__file__).with_name("season_driver.py")
 N_SCENES = 3
 SHARED_CREATORS = ("CogVideoX", "HunyuanVideo", "LTX", "Ovi", "Wan")
 FOLDERS = ("wan", "ltx", "kling", "late")
+DETECTOR = """
+import json, os, sys
+print(json.dumps({"score": 0.9 if os.path.getsize(sys.argv[1]) % 2 else 0.1}))
+"""
 FLOORS = ("coin", "always-real", "metadata", "motion")
 
 
@@ -123,6 +127,16 @@ def write_answers(file: Path) -> None:
     write_said(file, said)
 
 
+def write_judges(root: Path) -> list[dict[str, Any]]:
+    """Ann, and a program that goes by the size of the file."""
+    (root / "detector.py").write_text(DETECTOR, encoding="utf-8")
+    command = [sys.executable, "detector.py", "{clip}"]
+    return [
+        {"model": "recorded", "recorded": "said.jsonl", "title": "Ann"},
+        {"model": "command:size", "command": command, "title": "program"},
+    ]
+
+
 def write_said(file: Path, said: dict[str, int]) -> None:
     """A file of recorded answers: 1 for real, 0 for generated, by the clip's name."""
     lines = [{"name": name, "text": f"<answer>{side}</answer>"} for name, side in said.items()]
@@ -140,11 +154,7 @@ def synthesised(tmp_path: Path) -> Stadium:
     frozen = [{"name": name, "kind": "frozen"} for name in ("Sora", "Veo")]
     control = {"name": "recompressed", "kind": "degrade", "way": "recompressed"}
     return Stadium(
-        tmp_path,
-        creators=[*folders, control, *frozen],
-        reviewers=[
-            {"model": "recorded", "recorded": "said.jsonl", "title": "Ann"},
-        ],
+        tmp_path, creators=[*folders, control, *frozen], reviewers=write_judges(tmp_path)
     )
 
 
@@ -153,7 +163,7 @@ def test_a_synthesised_season_survives_two_kills_and_late_comers_cost_their_cell
 ) -> None:
     late = join(synthesised)
     killed_twice_and_joined(synthesised, late)
-    require_boards(late.folder, n_creators=6, n_reviewers=6)
+    require_boards(late.folder, n_creators=6, n_reviewers=7)
     # The same season, undisturbed, comes to the same.
     calm = replace(late, out="calm")
     calm.write()
@@ -169,7 +179,7 @@ def over_shared_clips(shared: Path, root: Path, *, limit: int | None) -> Stadium
             *({"name": way, "kind": "degrade", "way": way} for way in ("recompressed", "scaled")),
             *({"name": name, "kind": "frozen"} for name in SHARED_CREATORS),
         ],
-        reviewers=[{"model": "recorded", "recorded": "said.jsonl", "title": "Ann"}],
+        reviewers=write_judges(root),
         head={"benchmark": str(shared / "clips" / "manifest.csv")},
     )
     if limit is not None:
@@ -193,4 +203,4 @@ def test_a_season_over_shared_clips_survives_two_kills_and_late_comers_cost_thei
     stadium = over_shared_clips(shared, tmp_path, limit=2)
     late = join(stadium)
     killed_twice_and_joined(stadium, late)
-    require_boards(late.folder, n_creators=6, n_reviewers=6)
+    require_boards(late.folder, n_creators=6, n_reviewers=7)

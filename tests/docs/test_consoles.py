@@ -12,7 +12,7 @@ from unreel.benchmarks.columns import KNOWN
 from unreel.benchmarks.opening import Layout
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("docs/bring-your-own.md", "docs/outside-reviewers.md")
+PAGES = ("docs/arena.md", "docs/bring-your-own.md", "docs/outside-reviewers.md")
 SHELL = "#!/bin/sh\nexec '{python}' -c 'from unreel.cli.main import main; main()' \"$@\"\n"
 
 
