@@ -31,6 +31,7 @@ import json, os, sys
 print(json.dumps({"score": 0.9 if os.path.getsize(sys.argv[1]) % 2 else 0.1}))
 """
 FLOORS = ("coin", "always-real", "metadata", "motion")
+pytestmark = pytest.mark.timeout(900)
 
 
 def drive(stadium: Stadium, stop_at: str = "") -> list[str]:
