@@ -180,6 +180,15 @@ def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
     assert {s.name for s in held.creators if s.rank is None} == set(TRIES[1:])
 
 
+def test_a_retired_creator_keeps_its_row_and_nobody_who_came_later_lacks_it() -> None:
+    shown, abilities = lineup(("Old", "Sora", "Wan"), n_scenes=12), {"ada": 1.0, "new": 0.5}
+    season = play(shown, abilities, never_met=[("new", "Old")])
+    board = rank_tries(season, (), seed=0, retired=["Old"])
+    assert {s.name: s.rank is not None for s in board.reviewers} == {"ada": True, "new": True}
+    assert [s.name for s in board.creators if s.rank is None] == ["Old"]
+    assert isinstance(board.creators[-1].figures["fakeness"], Estimate)
+
+
 def test_further_reviewers_of_a_team_change_no_creator() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=12), {"ada": 1.0, "bob": 0.5, "bob-2": 0.6})
     reviewers = replace_kind(_history(("bob", State.ACCEPTED), ("bob-2", State.ACCEPTED)))

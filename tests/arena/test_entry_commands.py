@@ -15,7 +15,7 @@ from unreel.arena.hiding import PROMISE
 from unreel.arena.holdout import open_secret, promise
 from unreel.arena.log import LOG
 
-N_SCENES = 8
+N_SCENES = 6
 SEASON = """
 floors = false
 [[reviewer]]

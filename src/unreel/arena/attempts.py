@@ -6,7 +6,7 @@ not. Its other tries are rows without a rank, and the best of all is shown with 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -82,13 +82,15 @@ def rank_tries(
     seed: int,
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
+    retired: Collection[str] = (),
 ) -> Standings:
     """The standings with one ranked row for each team, as if its other tries had never been played.
 
     Nobody's figure hangs on further tries: whoever enters one generator ten times does not make it ten times as
-    important for reviewers. Further tries follow without a rank, measured beside everybody.
+    important for reviewers. Further tries follow without a rank, measured beside everybody, and so do creators that
+    are `retired`: whoever came later never met those, and nobody shall lack them.
     """
-    creators = _rows(play.lineup.creators, _unranked("creator", tries))
+    creators = _rows(play.lineup.creators, _unranked("creator", tries).union(retired))
     reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
     if not creators and not reviewers:
         return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
+from unreel.arena.lineup import read_lineup
 from unreel.arena.log import read_log
 from unreel.arena.pair_playing import read_pairs
 from unreel.arena.playing import read_play
@@ -30,9 +31,17 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
         return
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
     more["nuisances"] = given["nuisances"]
-    tries = count_tries(read_log(folder.path))
+    tries, lineup = count_tries(read_log(folder.path)), read_lineup(folder, retired=True)
+    shown = entrants.shown(entrants.creators)
+    retired = [shown[each.name] for each in entrants.creators if each.retired]
     standings = [
-        rank_tries(read_play(folder, title, people=True), tries, seed=entrants.seed, **more)
+        rank_tries(
+            read_play(folder, title, lineup=lineup, people=True),
+            tries,
+            seed=entrants.seed,
+            retired=retired,
+            **more,
+        )
         for title in given["conditions"] or entrants.conditions
     ]
     if as_json:
