@@ -16,6 +16,9 @@ DATA = {
     "benchmarks/opening.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",
     "cli/curate.py": "the same as a key of JSON",
+    "arena/*.py": "what a season asks where nobody says, and a creator's realism, which shares the word",
+    "cli/arena_rank_job.py": "that realism as a column",
+    "stats/skill*.py": "that realism as a part of the model",
     "annotate/campaign.py": "the screens that people see, four of which share the word",
     "annotate/interfaces/*.py": "the controls on those screens",
 }

@@ -71,8 +71,11 @@ def read_play(
     if condition not in entrants.conditions:
         kind = "condition"
         raise UnknownNameError(kind, condition, list(entrants.conditions))
-    if entrants.protocol == "preference":
-        setting, problem = "protocol", "answers to preference are about pairs, not about one clip"
+    if entrants.is_about_pairs:
+        setting, problem = (
+            "protocol",
+            f"answers to {entrants.protocol} are about pairs, not about one clip",
+        )
         raise InvalidSettingError(setting, problem, "Rank them by who is preferred")
     lineup = lineup or read_lineup(folder)
     place = {name: number for number, name in enumerate(lineup.clips)}

@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.creators.section import CreatorSection
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.recipe import check_recipe as check_eval
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import protocol, protocol_names
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text, Unit
 from unreel.reviewers.condition import ConditionSection
@@ -23,8 +23,6 @@ from unreel.reviewers.section import ReviewerSection
 
 FLOORS: Final = ("coin", "always-real", "metadata", "motion")
 """Who plays in every season, so that nobody's figure stands without what costs nothing."""
-PROTOCOLS: Final = ("reality", "trace", "preference")
-"""Those whose answers say real or generated."""
 _LOCAL: Final = "local/"
 _FILES: Final = ("recorded", "prices")
 
@@ -142,9 +140,10 @@ class SeasonRecipe(Section):
     @classmethod
     def _protocol_tells_sides(cls, name: str) -> str:
         known = protocol(name).instrument.protocol
-        if known not in PROTOCOLS:
+        if not protocol(known).tells_sides:
             setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
-            raise InvalidSettingError(setting, problem, f"Name one of {', '.join(PROTOCOLS)}")
+            playable = [other for other in protocol_names() if protocol(other).tells_sides]
+            raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
         return known
 
     @model_validator(mode="after")

@@ -19,6 +19,7 @@ from unreel.creators.contract import Side
 from unreel.engine.place import Place
 from unreel.engine.survey import CLIPS
 from unreel.engine.whereabouts import find_place
+from unreel.protocols.protocol import protocol
 from unreel.recipes.section import Section, Text
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class Entrants(Section):
     """What each condition is set to, by its title."""
     creators: tuple[EnteredCreator, ...] = Field(default=())
     reviewers: tuple[EnteredReviewer, ...] = Field(default=())
+
+    @property
+    def is_about_pairs(self) -> bool:
+        """Whether reviewers were shown two clips at a time."""
+        return protocol(self.protocol).subject == "pair"
 
     @property
     def retired(self) -> tuple[str, ...]:

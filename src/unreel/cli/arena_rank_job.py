@@ -26,7 +26,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank what was played, and print both boards under each condition."""
     folder = find_folder(given["season"], given["out"])
     entrants = folder.require_played()
-    if entrants.protocol == "preference":
+    if entrants.is_about_pairs:
         _tell_preferences(folder, given, as_json=as_json)
         return
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}

@@ -114,6 +114,8 @@ class Protocol(Generic[T, V]):
     wording: Wording[T, V]
     figures: Figures
     subject: Subject = "clip"
+    tells_sides: bool = False
+    """Whether its answers say which side a clip is on, so that creators and reviewers can play by it."""
     needs_box_space: bool = False
     """Whether it asks for a box, so that the space of a reviewer's boxes must be declared."""
     shows_times: bool = False

@@ -28,4 +28,5 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     wording=WORDING,
     figures=FIGURES,
     subject="pair",
+    tells_sides=True,
 )

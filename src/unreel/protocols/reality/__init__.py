@@ -27,5 +27,6 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     truths=Truths(kind=Origin, of=_origins),
     wording=WORDING,
     figures=FIGURES,
+    tells_sides=True,
     reads_since=1,
 )

@@ -20,6 +20,7 @@ TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     truths=Truths(kind=TraceTruth, of=trace_truths),
     wording=WORDING,
     figures=FIGURES,
+    tells_sides=True,
     needs_box_space=True,
     shows_times=True,
     sampling="fps-2",
