@@ -5,18 +5,32 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unreel.creators.families import FamilyName
+from unreel.creators.families import FAMILIES, FamilyName
 
 _SIZE = 32
 _WORDS = ("<pad>", "</s>", "<unk>", "a", "ball", "crosses", "the", "picture", ".")
 
 
 def write_tiny_pipeline(family: FamilyName, folder: Path, *, seed: int = 0) -> None:
-    """Write a tiny text-to-video pipeline of `family` to `folder`."""
+    """Write a tiny pipeline of `family` to `folder`, which starts from words."""
     import torch
 
     torch.manual_seed(seed)
     _MAKERS[family]().save_pretrained(folder, safe_serialization=True)
+
+
+def write_tiny_image_pipeline(family: FamilyName, folder: Path, *, seed: int = 0) -> None:
+    """The same for one that starts from an image: cogvideox, ltx or wan."""
+    import torch
+
+    torch.manual_seed(seed)
+    made = _MAKERS[family]()
+    of, parts = import_module("diffusers"), dict(made.components)
+    if family != "ltx":  # the first frame's latents, and for wan a mask, stand beside the noise
+        own = type(parts["transformer"])
+        told = {**parts["transformer"].config, "in_channels": {"cogvideox": 8, "wan": 36}[family]}
+        parts["transformer"] = own.from_config(told)
+    getattr(of, FAMILIES[family].from_image)(**parts).save_pretrained(folder)
 
 
 def _tokenizer() -> Any:

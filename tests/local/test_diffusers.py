@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 diffusers = pytest.importorskip("diffusers", reason="needs the extra `diffusers`")
 
-from tiny_pipelines import write_tiny_pipeline
+from tiny_pipelines import write_tiny_image_pipeline, write_tiny_pipeline
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -92,6 +92,18 @@ def test_every_family_makes_a_clip_from_words(
     assert (video.n_frames, video.width, video.height) == (9, 32, 32)
     assert video.average_rate == FAMILIES[family].rate
     assert made.parameters["pipeline"] == FAMILIES[family].from_text
+
+
+@pytest.mark.parametrize("family", ["cogvideox", "ltx", "wan"])
+def test_families_make_clips_from_a_first_frame(family: FamilyName, tmp_path: Path) -> None:
+    if family == "wan":
+        pytest.importorskip("ftfy", reason="Wan pipelines that start from an image need it")
+    write_tiny_image_pipeline(family, tmp_path / family)
+    shown = replace(BRIEF, setting=Setting.IMAGE_AND_TEXT, first_frame=sample_frame())
+    told = section(family, tmp_path / family, settings=["image+text"])
+    made = make(told, shown, tmp_path / "desk")
+    assert isinstance(made, Made), made
+    assert made.parameters["pipeline"] == FAMILIES[family].from_image
 
 
 def test_another_seed_is_another_clip_and_a_first_frame_is_looked_at(
