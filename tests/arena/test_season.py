@@ -258,3 +258,60 @@ def test_a_wrong_season_is_refused_with_what_to_write(
 def test_a_title_that_nobody_has_is_refused(stadium: Stadium) -> None:
     with pytest.raises(UnknownNameError, match="Wan"):
         stadium.play(only=frozenset({"Wam"}))
+
+
+def test_hostile_names_stay_names(stadium: Stadium) -> None:
+    scenes = ("../../../etc/passwd", "a\nb\x1b[2J", "long " * 400, "<script>alert(1)</script>")
+    lines = (stadium.root / "bench" / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    bench = stadium.root / "hostile"
+    bench.mkdir()
+    shutil.copytree(stadium.root / "bench" / "clips", bench / "clips")
+    for row in rows:
+        row["group"] = scenes[int(row["group"][-1])]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (bench / "metadata.jsonl").write_text(text, encoding="utf-8")
+    stadium.head["benchmark"] = "hostile"
+    stadium.creators = [
+        {"name": "../Wan", "kind": "folder", "folder": "wan"},
+        {"name": "Sora", "kind": "frozen"},
+    ]
+    stadium.reviewers[0]["title"] = "../../Ann"
+    outcome = stadium.play()
+    assert dict(outcome.creators[0].failures) == {"not-a-file": N_SCENES}
+    assert outcome.reviewers[0].done == 2 * N_SCENES
+    assert set(read_play(stadium.folder).lineup.scenes) == {scene.strip() for scene in scenes}
+    (run,) = (stadium.folder.path / "runs").iterdir()
+    assert run.parent.parent == stadium.folder.path
+    assert not (stadium.root / "Ann").exists()
+
+
+def test_two_real_clips_of_one_scene_are_both_played_and_briefed_once(stadium: Stadium) -> None:
+    bench = stadium.root / "doubled"
+    bench.mkdir()
+    shutil.copytree(stadium.root / "bench" / "clips", bench / "clips")
+    lines = (stadium.root / "bench" / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for row in rows:
+        row["group"] = f"scene-{int(row['group'][-1]) // 2}"
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (bench / "metadata.jsonl").write_text(text, encoding="utf-8")
+    stadium.head["benchmark"] = "doubled"
+    outcome = stadium.play()
+    assert outcome.creators[0].done == 2
+    lineup = read_lineup(stadium.folder)
+    assert len(lineup.scenes) == 2
+    assert (lineup.creator == NOBODY).sum() == N_SCENES
+
+
+def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
+    stadium.play()
+    controls = stadium.folder.set / "controls.json"
+    controls.write_text("[", encoding="utf-8")
+    with pytest.raises(UnreelError, match="written anew"):
+        read_play(stadium.folder)
+    stadium.play()
+    assert read_play(stadium.folder).lineup.controls == ()
+    (stadium.folder.path / "entrants.json").write_text("{}}", encoding="utf-8")
+    with pytest.raises(UnreelError, match="Move it away"):
+        stadium.play()

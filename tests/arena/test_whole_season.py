@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from arena.seasons import Stadium, write_benchmark, write_clips
 from unreel.arena.playing import read_play
@@ -18,6 +19,7 @@ from unreel.arena.ranking import rank
 from unreel.arena.scenes import open_scenery
 from unreel.arena.season import read_season
 from unreel.arena.working_folder import SeasonFolder
+from unreel.cli.main import unreel
 from unreel.core.judgement import Label
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
@@ -76,6 +78,12 @@ def require_boards(folder: SeasonFolder, *, n_creators: int, n_reviewers: int) -
     assert len(standings.reviewers) == n_reviewers
     assert {each.name for each in standings.reviewers if each.kind == "floor"} >= {*FLOORS}
     assert not any(each.lacks for each in standings.reviewers)
+    site = folder.path.parent / "site"
+    words = ["arena", "site", str(folder.path), "--out", str(site), "--resamples", "100"]
+    written = CliRunner().invoke(unreel, words)
+    assert written.exit_code == 0, written.output
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert [each.name for each in made if each.name.partition("/")[0] not in page] == []
 
 
 def killed_twice_and_joined(stadium: Stadium, late: Stadium) -> None:

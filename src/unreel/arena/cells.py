@@ -19,7 +19,7 @@ from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
 _LOOK: Final = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Question:
     """One question of a season, as far as planning it needs to know it."""
 

@@ -20,6 +20,8 @@ from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark, open_benchmark
 from unreel.benchmarks.records import to_record
 from unreel.core.clip import Clip, Generated, Origin, Real, creator_of, setting_of
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.names import plain_suffix
@@ -100,7 +102,11 @@ def current_names(folder: SeasonFolder, entrants: Entrants) -> frozenset[str]:
 
 def read_controls(folder: SeasonFolder) -> dict[str, str]:
     """The control that made each clip, by the clip's name; clips of nobody and of creators are not there."""
-    found = json.loads(folder.place.read(f"{SET}/{CONTROLS}"))
+    try:
+        found = parse_object(folder.place.read(f"{SET}/{CONTROLS}"))
+    except (FileNotFoundError, InvalidValueError) as error:
+        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is written anew"
+        raise UnreadableSourceError(source, "no list of controls", remedy) from error
     return {str(name): str(control) for name, control in found.items()}
 
 

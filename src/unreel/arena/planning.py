@@ -6,6 +6,7 @@ creator's realism still are. The cell that tells most is asked next. Within it t
 about least comes first, so that no scene carries the season.
 """
 
+import heapq
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,8 @@ _PRIOR: Final = 4.0
 _PSEUDO: Final = 1.0
 
 Floats = npt.NDArray[np.float64]
+_Turn = tuple[int, str, Question]
+"""How often its scene was asked about when this was noted, its lot, and the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +98,11 @@ def choose(
         return [(each.reviewer, each.condition, each.clip) for each in due]
     board = _Board(due, makers, known)
     asked = Counter(scenes[each.clip] for each in questions if each.answered)
-    waiting = _waiting(due, makers)
+    waiting = _waiting(due, makers, scenes, asked, seed=seed)
     chosen = []
     for _ in range(most):
         cell = board.next_cell()
-        place = min(
-            range(len(waiting[cell])),
-            key=lambda at: _turn(waiting[cell][at], asked, scenes, seed=seed),
-        )
-        taken = waiting[cell].pop(place)
+        taken = _next_question(waiting[cell], scenes, asked)
         asked[scenes[taken.clip]] += 1
         chosen.append((taken.reviewer, taken.condition, taken.clip))
         board.ask(cell, is_last=not waiting[cell])
@@ -111,19 +110,32 @@ def choose(
 
 
 def _waiting(
-    due: Iterable[Question], makers: Mapping[str, str]
-) -> dict[tuple[str, str], list[Question]]:
-    waiting: defaultdict[tuple[str, str], list[Question]] = defaultdict(list)
+    due: Iterable[Question],
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    asked: Counter[str],
+    *,
+    seed: int,
+) -> dict[tuple[str, str], list[_Turn]]:
+    """The questions of each cell as a heap: the scene that was asked about least is on top."""
+    waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
     for each in due:
-        waiting[each.reviewer, makers[each.clip]].append(each)
+        scene = scenes[each.clip]
+        lot = digest("turn", str(seed), scene, each.clip, each.condition)
+        waiting[each.reviewer, makers[each.clip]].append((asked[scene], lot, each))
+    for turns in waiting.values():
+        heapq.heapify(turns)
     return waiting
 
 
-def _turn(
-    question: Question, asked: Counter[str], scenes: Mapping[str, str], *, seed: int
-) -> tuple[int, str]:
-    scene = scenes[question.clip]
-    return asked[scene], digest("turn", str(seed), scene, question.clip, question.condition)
+def _next_question(turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]) -> Question:
+    """The question whose scene was asked about least; scenes that were asked since go back into the heap."""
+    while True:
+        count, lot, question = heapq.heappop(turns)
+        now = asked[scenes[question.clip]]
+        if now == count:
+            return question
+        heapq.heappush(turns, (now, lot, question))
 
 
 class _Board:

@@ -160,7 +160,8 @@ class SeasonFolder:
         try:
             return Entrants.model_validate_json(data)
         except ValidationError as error:
-            source, remedy = str(self.path / ENTRANTS), "Run the season again: it is written anew"
+            source = str(self.path / ENTRANTS)
+            remedy = "Move it away and run again: who was taken out before is not known then"
             raise UnreadableSourceError(source, "no list of entrants", remedy) from error
 
     def keep_entrants(self, entrants: Entrants) -> None:
