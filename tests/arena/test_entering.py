@@ -19,9 +19,11 @@ from unreel.arena.entering.creator_checks import Grounds
 from unreel.arena.entering.entered import ENTRIES, entries_of, entry_name, note_played, with_entries
 from unreel.arena.entering.entry import read_entry
 from unreel.arena.entering.finding import Weight
-from unreel.arena.entering.submit import Submission, submit, withdraw
+from unreel.arena.entering.submit import ENTERING, Submission, submit, withdraw
 from unreel.arena.log import State, read_log
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place
 
 
 class Ground:
@@ -210,6 +212,28 @@ def test_the_same_clips_under_another_name_are_refused(ground: Ground) -> None:
     ground.submit(creator())
     outcome = ground.submit(creator("Ours again"), team="Red", name="second")
     assert _refused_for(outcome) == {"identity"}
+
+
+def test_one_entry_at_a_time_is_looked_at(ground: Ground) -> None:
+    write_made(ground.root / "ours")
+    ground.folder.mkdir()
+    with (
+        writer_lock(Place(str(ground.folder / ENTERING))),
+        pytest.raises(UnreadableSourceError, match="Wait for it to end"),
+    ):
+        ground.submit(creator())
+    assert read_log(ground.folder).events == ()
+
+
+def test_who_plays_in_the_season_already_is_not_entered_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    season = write_season(tmp_path, more='[[reviewer]]\nmodel = "openai/gpt-5"\n')
+    section = '[reviewer]\nmodel = "openai/gpt-5"\ntitle = "Ours"\n'
+    outcome = submit(write_entry(tmp_path, section), grounds_of(season, tmp_path), clock=lambda: 1)
+    assert _refused_for(outcome) == {"identity"}
+    assert "openai/gpt-5" in str(outcome.findings[0])
 
 
 def test_tries_are_counted_by_team_refused_ones_too(ground: Ground) -> None:

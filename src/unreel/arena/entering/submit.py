@@ -15,8 +15,13 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.creators.folder import FolderKeys
+from unreel.creators.section import CreatorSection
+from unreel.engine.lock import writer_lock
+from unreel.engine.whereabouts import find_place
 
 _HEARD: Final = frozenset({State.ACCEPTED, State.PLAYED, State.WITHDRAWN, State.RETIRED})
+ENTERING: Final = "entering"
+"""What whoever enters a season holds the lock of."""
 Clock = Callable[[], int]
 """Microseconds since 1970, UTC."""
 
@@ -41,10 +46,16 @@ def submit(handed: Handed, grounds: Grounds, *, clock: Clock) -> Submission:
     Raises:
         InvalidSettingError: Somebody else has that name.
         InvalidValueError: An entry of that name plays already.
-        UnreelError: The log was changed, or the machine cannot do it.
+        UnreelError: The log was changed, somebody else is entering now, or the machine cannot do it.
     """
+    _require_free(handed.recipe, grounds)
+    # Two entries of one name at once would write over each other's clips.
+    with writer_lock(find_place(str(grounds.folder / ENTERING), {})):
+        return _submit(handed, grounds, clock)
+
+
+def _submit(handed: Handed, grounds: Grounds, clock: Clock) -> Submission:
     recipe = handed.recipe
-    _require_free(recipe, grounds)
     first = _begin(recipe, grounds.folder, clock)
     checked = _check(recipe, grounds, first)
     findings = gather(checked.findings)
@@ -168,9 +179,9 @@ def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
     elif recipe.reviewer is not None:
         findings += check_reviewer(recipe.reviewer, grounds)
     checked = Checked(findings=tuple(findings), sha256=sha256)
-    twin = _twin(_identity(recipe, checked), first, grounds.folder)
+    twin = _named(recipe, grounds) or _twin(_identity(recipe, checked), first, grounds.folder)
     if twin:
-        words = f"the same as {twin!a}, which was handed in before. Enter something else"
+        words = f"the same as {twin!a}, which plays already. Enter something else"
         again = Finding(check="identity", weight=Weight.REFUSES, words=words)
         return Checked(findings=(*findings, again), sha256=sha256)
     return checked
@@ -179,13 +190,28 @@ def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
 def _identity(recipe: EntryRecipe, checked: Checked) -> str:
     """All that decides what it makes or answers, whatever it is called."""
     if recipe.creator is not None:
-        keys = recipe.creator.keys
-        told = [recipe.creator.kind, keys.identity(), str(recipe.creator.seed)]
+        told = [str(part) for part in _told(recipe.creator)]
     else:
         section = recipe.reviewer
         told = ["" if section is None else section.model_dump_json(exclude={"title"})]
     clips = [f"{name} {own}" for name, own in sorted(checked.sha256.items())]
     return digest("entry", recipe.kind, *told, *clips)
+
+
+def _named(recipe: EntryRecipe, grounds: Grounds) -> str:
+    """Who of the season's own recipe is the same; what lies in a folder is known by its bytes alone."""
+    season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
+    if reviewer is not None:
+        own = reviewer.model_dump_json(exclude={"title"})
+        same = (e.shown for e in season.judges if e.model_dump_json(exclude={"title"}) == own)
+        return next(same, "")
+    if creator is None or isinstance(creator.keys, FolderKeys):
+        return ""
+    return next((e.name for e in season.creator if _told(e) == _told(creator)), "")
+
+
+def _told(section: CreatorSection) -> tuple[str, str, int]:
+    return section.kind, section.keys.identity(), section.seed
 
 
 def _twin(identity: str, first: Event, folder: Path) -> str:
