@@ -21,6 +21,7 @@ from unreel.arena.play import SAID_GENERATED, Lineup, Play
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.writing import Folder
+from unreel.stats.draws import meeting_chances
 from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
 
@@ -212,14 +213,12 @@ def hear_canaries(play: Play, canaries: Mapping[str, int]) -> tuple[Sung, ...]:
 
 
 def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> Sung:
-    from scipy.stats import hypergeom
-
     traps, others = (mask & read for mask in clips)
     n_traps, n_others = int(traps.sum()), int(others.sum())
     fell, erred = int((errs & traps).sum()), int((errs & others).sum())
     p = None
     if n_traps and n_others:
-        p = float(hypergeom.sf(fell - 1, n_traps + n_others, fell + erred, n_traps))
+        p = min(1.0, float(meeting_chances(n_traps + n_others, fell + erred, n_traps)[fell:].sum()))
     return Sung(
         reviewer=name, followed=_percent(fell, n_traps), expected=_percent(erred, n_others), p=p
     )

@@ -17,6 +17,7 @@ from unreel.arena.contrast import PERCENT
 from unreel.arena.grid import Grid, Mask, generated, lay_out, wrong
 from unreel.arena.play import Lineup, Play
 from unreel.core.estimate import Estimate, Measured
+from unreel.stats.draws import meeting_chances
 from unreel.stats.many import holm
 from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
@@ -161,12 +162,10 @@ def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
     seen = int((ours & theirs).sum())
     if seen <= expected:
         return expected, 1.0
-    from scipy.stats import hypergeom
-
     total = np.ones(1)
     for n, a, b in zip(sizes.astype(int), mine.astype(int), yours.astype(int), strict=True):
         if a and b:
-            total = np.convolve(total, hypergeom.pmf(np.arange(min(a, b) + 1), n, a, b))
+            total = np.convolve(total, meeting_chances(n, a, b))
     return expected, min(1.0, float(total[seen:].sum()))
 
 
@@ -186,8 +185,9 @@ def _simulate(grid: Grid, lineup: Lineup, *, seed: int) -> Measured:
 
 def _any_strange(errs: Mask, read: Mask) -> bool:
     """Whether the errors of any two are mostly the same: what is looked at first, for it costs little."""
-    err, reads = errs.astype(np.float64), read.astype(np.float64)
-    shared, met = err @ err.T, err @ reads.T
+    # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
+    err, reads = errs.astype(np.float32), read.astype(np.float32)
+    shared, met = np.einsum("ic,jc->ij", err, err), np.einsum("ic,jc->ij", err, reads)
     strange = shared >= np.maximum(LEAST_ERRORS, LEAST_SHARED * (met + met.T - shared))
     return bool(np.triu(strange, 1).any())
 
