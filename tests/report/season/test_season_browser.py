@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from footage import film, write_clip
 from pdf import words_of
-from report.season.seasons import HOSTILE, LONG, season
+from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
 from unreel.arena.ablations import ablate
 from unreel.arena.leaning import find_leanings
@@ -30,7 +30,9 @@ LARGEST_BYTES = 5e6
 
 def everything(name: str = "spring", **told: Any) -> Season:
     """A season with ablations and all else that a page can show."""
-    shown = season(name, n_scenes=5, conditions=("silent", "heard"), **told)
+    abilities = {who: ABILITIES[who] for who in ("coin", "gpt-5.2", "seer", "tiny")}
+    more = {"abilities": abilities, "creators": CREATORS[2:], "conditions": ("silent", "heard")}
+    shown = season(name, n_scenes=5, **more, **told)
     return replace(shown, ablations=ablate(shown.plays), leanings=find_leanings(shown.plays[0]))
 
 
