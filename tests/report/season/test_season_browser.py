@@ -105,6 +105,7 @@ def test_a_cell_opens_its_clips_by_keyboard_and_a_clip_opens_the_player(
     opened.locator("a", has_text="scene-0000/Wan 2.2").press("Enter")
     sheet.locator("#player .player").wait_for()
     assert sheet.inner_text("#watch-title") == "scene-0000/Wan 2.2"
+    assert "says " in sheet.inner_text("#player")  # each reviewer's answer below the clip
     watched.wait("document.querySelector('video').readyState >= 2")
     sheet.locator(".eyebrow a").press("Enter")
     sheet.locator("#c0-matrix").wait_for()

@@ -88,9 +88,9 @@ def name_cell(standing: Standing, side: Side, *, retired: Collection[str] = ()) 
     """An entrant's name, marked by its kind and class, with a way to its own page."""
     badge = "taken out" if standing.name in retired else ""
     badge = badge or {"floor": "floor", "control": "control"}.get(standing.kind, "")
-    if not badge and standing.first_class:
+    if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
-    why = f"not ranked: never met {_list(standing.lacks)}" if standing.lacks else ""
+    why = f"not ranked: never met {named(standing.lacks)}" if standing.lacks else ""
     link = f"{PAGES}/{address(side, standing.name)}.html"
     return Cell(text=standing.name, badge=badge, link=link, doubt=why)
 
@@ -233,6 +233,7 @@ def _domain(figure: Figure, points: Sequence[Point]) -> tuple[float, float]:
     )
 
 
-def _list(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

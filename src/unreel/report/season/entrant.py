@@ -9,6 +9,7 @@ from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.downloads import latex_block, table_csv, table_files
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.season.boards import named
 from unreel.report.season.cells import Section
 from unreel.report.season.view import PAGES, REAL, REAL_TITLE, Season, address
 from unreel.report.season.words import Side, figure_of
@@ -81,6 +82,20 @@ def entrant_files(season: Season, page: EntrantPage) -> dict[str, str]:
 def cut(table: Table) -> Table:
     """The first lines of it."""
     return replace(table, lines=table.lines[:MOST])
+
+
+def tell_places(season: Season, standings: Sequence[Standing | None]) -> str:
+    """Where an entrant stands under each condition, as a sentence."""
+    pairs = zip(season.standings, standings, strict=True)
+    return "; ".join(f"{board.condition}: {_place(standing)}" for board, standing in pairs) + "."
+
+
+def _place(standing: Standing | None) -> str:
+    if standing is None:
+        return "it did not play"
+    if standing.rank is not None:
+        return f"rank {standing.rank}{', leading' if standing.first_class else ''}"
+    return f"not ranked, never met {named(standing.lacks)}" if standing.lacks else "not ranked"
 
 
 def figures_table(season: Season, standings: Sequence[Standing | None], *, file: str) -> Table:

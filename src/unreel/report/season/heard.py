@@ -10,6 +10,7 @@ from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Play
 from unreel.report.season.view import REAL
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
+SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
 _UNASKED: Final = -2
 
 

@@ -10,7 +10,7 @@ from unreel.arena.standings import Standing
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, exact_cell, measured_cell
 from unreel.report.season.cells import short
-from unreel.report.season.entrant import EntrantPage, Part, figures_table
+from unreel.report.season.entrant import EntrantPage, Part, figures_table, tell_places
 from unreel.report.season.heard import Heard
 from unreel.report.season.matrix import cell_id
 from unreel.report.season.view import REAL, Season, address
@@ -38,7 +38,7 @@ def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entr
         side="reviewer",
         name=name,
         badge="floor" if placed[0].kind == "floor" else "",
-        told=_told(season, standings),
+        told=tell_places(season, standings),
         tiles=tuple(_tiles(heard, name)),
         parts=tuple(parts),
     )
@@ -46,21 +46,6 @@ def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entr
 
 def _find(standings: tuple[Standing, ...], name: str) -> Standing | None:
     return next((standing for standing in standings if standing.name == name), None)
-
-
-def _told(season: Season, standings: list[Standing | None]) -> str:
-    told = []
-    for board, standing in zip(season.standings, standings, strict=True):
-        if standing is None:
-            place = "not asked"
-        elif standing.rank is not None:
-            place = f"rank {standing.rank}{', leading' if standing.first_class else ''}"
-        elif standing.lacks:
-            place = f"not ranked, it never met {', '.join(standing.lacks[:3])}"
-        else:
-            place = "not ranked"
-        told.append(f"{board.condition}: {place}")
-    return "; ".join(told) + "."
 
 
 def _tiles(heard: Mapping[str, Heard], name: str) -> Iterator[tuple[str, str]]:
