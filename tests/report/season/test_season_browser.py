@@ -169,6 +169,10 @@ def test_paper_holds_every_column_and_chart(watched: Any, page: Path) -> None:
     sheet.evaluate("dispatchEvent(new Event('beforeprint'))")
     watched.wait("!document.querySelector('[data-chart]:not([data-drawn])')")
     assert sheet.evaluate(CUT) == []
+    own = watched.open(page.parent / "entrants" / f"{address('creator', 'Wan 2.2')}.html")
+    words = words_of(own.pdf(format="A4"))
+    told = own.evaluate(TOLD, "main td")
+    assert [each for each in told if each not in words] == []
 
 
 def test_fifty_by_fifty_is_small_opens_at_once_and_is_printed_whole(
