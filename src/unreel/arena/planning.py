@@ -144,6 +144,8 @@ class _Board:
     def __init__(self, due: Sequence[Question], makers: Mapping[str, str], known: Known) -> None:
         self._rows = sorted({each.reviewer for each in due})
         self._columns = sorted({makers[each.clip] for each in due})
+        self._row_of = {name: place for place, name in enumerate(self._rows)}
+        self._column_of = {name: place for place, name in enumerate(self._columns)}
         shape = len(self._rows), len(self._columns)
         caught, answered = np.zeros(shape), np.zeros(shape)
         for i, who in enumerate(self._rows):
@@ -156,15 +158,12 @@ class _Board:
         self._ended = np.ones(shape, dtype=bool)
         for each in due:
             self._ended[self._place((each.reviewer, makers[each.clip]))] = False
+        self._gain = self._tells(slice(None), slice(None))
 
     def next_cell(self) -> tuple[str, str]:
         """The cell in which one more answer tells most; the first by name where several do."""
-        unsure = [1 / (1 / _PRIOR + know) for know in (self._rows_know, self._columns_know)]
-        gain = self._open * (unsure[0][:, None] + unsure[1][None, :])
-        row, column = np.unravel_index(
-            int(np.where(self._ended, -1.0, gain).argmax()), self._open.shape
-        )
-        return self._rows[int(row)], self._columns[int(column)]
+        row, column = divmod(int(self._gain.argmax()), len(self._columns))
+        return self._rows[row], self._columns[column]
 
     def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
         """Count with an answer in `cell`; the last one ends it."""
@@ -172,9 +171,19 @@ class _Board:
         self._rows_know[row] += self._open[row, column]
         self._columns_know[column] += self._open[row, column]
         self._ended[row, column] = is_last
+        self._gain[row] = self._tells(slice(row, row + 1), slice(None))
+        self._gain[:, column : column + 1] = self._tells(slice(None), slice(column, column + 1))
+
+    def _tells(self, rows: slice, columns: slice) -> Floats:
+        """What one more answer would tell in these cells; below 0 where nothing is left to ask."""
+        by_row, by_column = (
+            1 / (1 / _PRIOR + know) for know in (self._rows_know[rows], self._columns_know[columns])
+        )
+        gain = self._open[rows, columns] * (by_row[:, None] + by_column[None, :])
+        return np.where(self._ended[rows, columns], -1.0, gain)
 
     def _place(self, cell: tuple[str, str]) -> tuple[int, int]:
-        return self._rows.index(cell[0]), self._columns.index(cell[1])
+        return self._row_of[cell[0]], self._column_of[cell[1]]
 
 
 def _openness(caught: Floats, answered: Floats) -> Floats:

@@ -1,0 +1,74 @@
+"""`unreel arena plan`, `run` and `rank` as people type them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+from arena.seasons import Stadium, write_benchmark, write_clips
+from unreel.arena.job import DRIVER
+from unreel.cli.main import unreel
+from unreel.core.errors import UnreelError
+from unreel.engine.lock import writer_lock
+
+N_SCENES = 3
+
+
+@pytest.fixture(scope="module")
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("grounds")
+    write_benchmark(root / "bench", n_scenes=N_SCENES)
+    write_clips(root / "wan", n_scenes=N_SCENES)
+    return root
+
+
+@pytest.fixture
+def stadium(grounds: Path, tmp_path: Path) -> Stadium:
+    for name in ("bench", "wan"):
+        (tmp_path / name).symlink_to(grounds / name)
+    wan = {"name": "Wan", "kind": "folder", "folder": "wan"}
+    return Stadium(
+        tmp_path,
+        creators=[wan, {"name": "Sora", "kind": "frozen"}],
+        reviewers=[{"model": "coin"}, {"model": "always-generated", "title": "Cynic"}],
+        head={"floors": False},
+    )
+
+
+def typed(stadium: Stadium, word: str, *more: object) -> Result:
+    words = ["arena", word, stadium.file, "--out", stadium.folder.path, *more]
+    return CliRunner().invoke(unreel, [str(each) for each in words])
+
+
+def test_a_season_is_pinned_counted_played_and_ranked(stadium: Stadium) -> None:
+    stadium.write(pin=False)
+    refused = typed(stadium, "run", "--trusted")
+    assert isinstance(refused.exception, UnreelError)
+    counted = typed(stadium, "plan", "--pin", "--json")
+    assert counted.exit_code == 0, counted.output
+    told = json.loads(counted.stdout)
+    assert (told["n_clips_due"], told["n_questions_due"]) == (N_SCENES, 2 * 3 * N_SCENES)
+    assert told["plan"]["scenes"] == [f"scene-{n}" for n in range(N_SCENES)]
+    assert f'digest = "{told["plan"]["digest"]}"' in stadium.file.read_text(encoding="utf-8")
+    played = typed(stadium, "run", "--trusted", "--json")
+    assert played.exit_code == 0, played.output
+    turns = json.loads(played.stdout)["reviewers"]
+    assert [(turn["title"], turn["done"]) for turn in turns] == [("coin", 9), ("Cynic", 9)]
+    ranked = typed(stadium, "rank", "--json", "--resamples", 100)
+    (standings,) = json.loads(ranked.stdout)["standings"]
+    assert [each["name"] for each in standings["creators"]] == ["Sora", "Wan/image+text"]
+    table = typed(stadium, "rank", "--resamples", 100).stdout
+    assert "Cynic" in table
+    assert json.loads(typed(stadium, "run", "--dry-run", "--json").stdout)["n_questions_due"] == 0
+
+
+def test_two_do_not_play_one_season_at_a_time(stadium: Stadium) -> None:
+    stadium.write()
+    stadium.folder.path.mkdir()
+    with writer_lock(stadium.folder.place / DRIVER):
+        refused = typed(stadium, "run", "--trusted")
+    assert isinstance(refused.exception, UnreelError)
+    assert not (stadium.folder.path / "made.lance").exists()
