@@ -3,11 +3,13 @@
 import json
 import shutil
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
+from chat import Reply, says, serve_chat
 from unreel.arena.foreseeing import foresee
 from unreel.arena.gathering import open_set, read_controls
 from unreel.arena.lineup import read_lineup
@@ -17,6 +19,11 @@ from unreel.arena.season import read_season
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 
+PRICES = """
+[models."compatible/tiny"]
+input_usd_per_million = 1
+output_usd_per_million = 0
+"""
 FLOORS = ("coin", "always-real", "metadata", "motion")
 
 
@@ -315,3 +322,28 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     (stadium.folder.path / "entrants.json").write_text("{}}", encoding="utf-8")
     with pytest.raises(UnreelError, match="Move it away"):
         stadium.play()
+
+
+def test_a_budget_of_money_holds_for_servers_whose_price_is_known(stadium: Stadium) -> None:
+    (stadium.root / "prices.toml").write_text(PRICES, encoding="utf-8")
+    asked: list[bytes] = []
+
+    def reply(body: bytes, _headers: Message) -> Reply:
+        asked.append(body)
+        return says("<answer>0</answer>", prompt_tokens=1_000_000)
+
+    with serve_chat(reply) as port:
+        model = f"compatible/tiny@http://127.0.0.1:{port}/v1"
+        stadium.reviewers = [
+            {"model": model, "title": "Tiny", "prices": "prices.toml", "max_connections": 1}
+        ]
+        stadium.sections["budget"] = {"max_cost_usd": 3}
+        stadium.play()
+        n_first = len(asked)
+        assert 0 < n_first < 3 * N_SCENES
+        stopped = stadium.play().reviewers[0]
+        assert len(asked) == n_first
+        assert "all of it is spent" in stopped.problem
+        stadium.sections["budget"] = {"max_cost_usd": 1000}
+        stadium.play()
+        assert len(asked) == 3 * N_SCENES

@@ -1,6 +1,7 @@
 """What a season's budget leaves: clips to make, questions to put, money to spend."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from unreel.arena.cells import Judge, makers, questions_of
@@ -18,6 +19,7 @@ from unreel.arena.planning import (
 from unreel.arena.playing import read_play
 from unreel.arena.season import BudgetSection
 from unreel.arena.working_folder import PLAN, Entrants, SeasonFolder
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
@@ -42,6 +44,24 @@ def left_usd(folder: SeasonFolder, entrants: Entrants, budget: BudgetSection) ->
     if budget.max_cost_usd is None:
         return None
     return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
+
+
+def within_budget(judge: Judge, asking: Asking, entrants: Entrants) -> Judge:
+    """The reviewer, asked for no more money than is left; one without a price is asked as it is.
+
+    Raises:
+        InvalidSettingError: Nothing is left.
+    """
+    section = judge.recipe.reviewer
+    left = left_usd(asking.folder, entrants, asking.season.recipe.budget)
+    if left is None or section.price is None:
+        return judge
+    if left <= 0:
+        setting, problem = "budget.max_cost_usd", "all of it is spent"
+        raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
+    most = left if section.max_cost_usd is None else min(left, section.max_cost_usd)
+    capped = section.model_copy(update={"max_cost_usd": most})
+    return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
 
 
 def n_made(folder: SeasonFolder) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd
+from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd, within_budget
 from unreel.arena.cells import Judge
 from unreel.arena.commissioning import commission_of, enter_creators, ledger_of, make_clips
 from unreel.arena.gathering import gather
@@ -131,7 +131,7 @@ def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonO
         current = gather(folder, scenery, entrants, job.access)
         called = [each for each in judges if job.calls(each.entered.title)]
         plan = plan_questions(called, asking, entrants, current)
-        turns = tuple(_ask_all(called, asking, _wanted(plan, current), spectator))
+        turns = tuple(_ask_all(called, asking, entrants, _wanted(plan, current), spectator))
         folder.keep_entrants(_with_unfitted(entrants, turns))
     return SeasonOutcome(
         season=recipe.name,
@@ -243,6 +243,7 @@ def _wanted(
 def _ask_all(
     judges: Sequence[Judge],
     asking: Asking,
+    entrants: Entrants,
     wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
     spectator: Spectator,
 ) -> Iterator[Turn]:
@@ -250,7 +251,8 @@ def _ask_all(
         title = judge.entered.title
         spectator.on_begin(f"{number} of {len(judges)}, {title}")
         try:
-            came = ask(judge, asking, wants=wanted(judge.entered), spectator=spectator)
+            within = within_budget(judge, asking, entrants)
+            came = ask(within, asking, wants=wanted(judge.entered), spectator=spectator)
         except _OF_ONE as error:
             came = Stumbled(title, str(error))
         if isinstance(came, Stumbled):
