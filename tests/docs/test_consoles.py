@@ -42,6 +42,7 @@ def find_absent(shown: list[str], printed: str) -> list[str]:
     return [line for line in wanted if line not in left]
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_works_and_prints_what_is_shown(page: str, tmp_path: Path) -> None:
     programs, here = tmp_path / "programs", tmp_path / "here"
