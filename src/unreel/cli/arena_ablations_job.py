@@ -5,6 +5,8 @@ from typing import Any
 
 from unreel.arena.ablations import Ablation, ablate, compare_plays
 from unreel.arena.leaning import Leaning, find_leanings
+from unreel.arena.pair_ablation import compare_pairs
+from unreel.arena.pair_playing import read_pairs
 from unreel.arena.play import Play
 from unreel.arena.playing import read_play
 from unreel.arena.stored_season import stored_recipe
@@ -25,8 +27,7 @@ def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
     }
     found = list(ablate(plays, knobs={play.condition: knobs[play.condition] for play in plays}))
     if given["against"]:
-        others = {play.condition: play for play in _plays(find_folder(given["against"]))}
-        found += _against(plays, others, given["against"])
+        found += _against(plays, find_folder(given["against"]), given["against"])
     leanings = [each for play in plays for each in find_leanings(play)]
     if as_json:
         print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
@@ -41,16 +42,19 @@ def _plays(folder: SeasonFolder) -> list[Play]:
     return [read_play(folder, title) for title in folder.require_played().conditions]
 
 
-def _against(plays: Sequence[Play], others: Mapping[str, Play], name: str) -> list[Ablation]:
+def _against(plays: Sequence[Play], other: SeasonFolder, name: str) -> list[Ablation]:
     """Each condition beside that of the same title, or all beside the only one that there is."""
-    alone = next(iter(others.values())) if len(others) == 1 else None
-    pairs = [(play, others.get(play.condition, alone)) for play in plays]
-    found = [
-        ablation
-        for play, other in pairs
-        if other is not None
-        for ablation in compare_plays(play, other, knob=f"against {name}")
-    ]
+    entrants = other.require_played()
+    titles = entrants.conditions
+    found: list[Ablation] = []
+    for play in plays:
+        title = play.condition if play.condition in titles else titles[0]
+        if title != play.condition and len(titles) > 1:
+            continue
+        if entrants.protocol == "preference":
+            found += compare_pairs(read_pairs(other, title), play)
+        else:
+            found += compare_plays(play, read_play(other, title), knob=f"against {name}")
     if not found:
         setting, problem = "--against", f"no condition of {name} has a title of this season's"
         raise InvalidSettingError(setting, problem, "Give both the same titles")
