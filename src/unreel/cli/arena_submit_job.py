@@ -40,6 +40,7 @@ def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
         folder=folder,
         access=access,
     )
+    say(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
     outcome = submit(handed, grounds, clock=_now_us)
     if as_json:
         print_json(outcome)

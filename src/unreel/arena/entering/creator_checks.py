@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -128,11 +128,13 @@ def _judge(looks: Sequence[Look], grounds: Grounds) -> Iterator[Finding]:
 def _look_at_real(grounds: Grounds) -> list[Look]:
     """The real clip of each scene; one that cannot be read is no ground to refuse anybody."""
     benchmark, access = grounds.scenery.benchmark, grounds.access
-    found: list[Look | Failure] = []
-    with media_reader(access.settings, trusted=access.trusted) as reader:
+    with media_reader(access.settings, trusted=access.trusted) as reader, ExitStack() as copies:
+        subjects = []
         for scene, entry in grounds.scenery.scenes.items():
-            with suppress(MediaError), local_copy(benchmark.find(entry), access) as file:
-                found += look_at([Subject(name=entry.name, scene=scene, file=file)], reader)
+            with suppress(MediaError):
+                file = copies.enter_context(local_copy(benchmark.find(entry), access))
+                subjects.append(Subject(name=entry.name, scene=scene, file=file))
+        found = look_at(subjects, reader)
     return [look for look in found if isinstance(look, Look)]
 
 
