@@ -148,6 +148,34 @@ def test_a_creator_that_was_taken_out_keeps_its_row_without_a_rank(
     )
 
 
+def test_a_season_of_pairs_has_its_boards_and_tells_of_no_clip(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "bench", n_scenes=6)
+    said = [
+        {"name": " | ".join(names[::way]), "text": str(1 + names[::way].index(names[n % 2]))}
+        for n in range(6)
+        for maker in ("Veo", "Sora")
+        for names in [[f"real-{n}", f"{maker}-{n}"]]
+        for way in (1, -1)
+    ]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    stadium = Stadium(
+        tmp_path,
+        creators=[{"name": name, "kind": "frozen"} for name in ("Veo", "Sora")],
+        reviewers=[{"model": "recorded", "recorded": "said.jsonl", "title": "Ann"}],
+        head={"floors": False, "protocol": "preference"},
+    )
+    stadium.play()
+    out = show(stadium, tmp_path / "site", "--hub", "lab/arena")
+    with (out / "tables" / "c0-creators.csv").open(encoding="utf-8", newline="") as file:
+        board = list(csv.DictReader(file))
+    assert {row["Creator"] for row in board} == {"Veo", "Sora"}
+    assert all(row["Strength"] for row in board)
+    assert not (out / "tables" / "c0-matrix.csv").exists()
+    page = (out / "index.html").read_text()
+    assert "taken for real" in page
+    assert "scene-1" not in page
+
+
 def test_an_edited_log_is_told_of_on_the_page(stadium: Stadium, tmp_path: Path) -> None:
     log = stadium.folder.path / "log.jsonl"
     before = log.read_bytes()

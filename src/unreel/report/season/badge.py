@@ -34,11 +34,12 @@ def badge(season: str, standing: Standing, board: Sequence[Standing], side: Side
 
 
 def _told(standing: Standing, board: Sequence[Standing], side: Side) -> str:
-    figure = figure_of(ranks_by(side))
+    figure = figure_of(ranks_by(side, board))
     known = standing.figures.get(figure.metric)
     number = "no figure"
     if isinstance(known, Estimate):
-        number = f"{known.value:.1f} % [{known.low:.1f}, {known.high:.1f}]"
+        value, low, high = (f"{n:z.{figure.places}f}" for n in (known.value, known.low, known.high))
+        number = f"{value} {figure.unit} [{low}, {high}]".replace("  ", " ")
     if standing.rank is None:
         return f"{standing.kind}: {number}" if standing.kind != side else f"not ranked: {number}"
     n_ranked = sum(each.rank is not None for each in board)

@@ -50,8 +50,8 @@ class Sheet:
 
 def board_panel(sheet: Sheet, side: Side) -> Panel:
     """One board: its chart, its table, and behind a heading who is above whom how often."""
-    figure = figure_of(ranks_by(side))
     standings = sheet.side(side)
+    figure = figure_of(ranks_by(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
     controls = [standing for standing in standings if standing.kind == "control"]
     tables = [_table(sheet, side, entrants)]
@@ -96,7 +96,7 @@ def name_cell(standing: Standing, side: Side, *, retired: Collection[str] = ()) 
 
 
 def _table(sheet: Sheet, side: Side, standings: Sequence[Standing]) -> Table:
-    first = figure_of(ranks_by(side))
+    first = figure_of(ranks_by(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
     figures = [figure_of(metric) for metric in leading(side, standings)]
     notes = Notes()
@@ -135,7 +135,7 @@ def _controls(standings: Sequence[Standing]) -> Table:
         )
         lines.append(Line(cells=(name_cell(standing, "creator"), *known), kind=standing.kind))
     return Table(
-        caption="Controls: real clips, changed. Who calls them generated is wrong",
+        caption="Controls, without a rank: real clips, as filmed or changed",
         columns=(Column(title="Control", numbers=False), *map(figure_column, figures)),
         lines=tuple(lines),
         notes=notes.listed(),

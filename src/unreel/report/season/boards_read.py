@@ -1,14 +1,13 @@
 """From the folder in which a season was played to its boards: one try of each team, and who was taken out below them."""
 
-from dataclasses import replace
-
-from unreel.arena.attempts import count_tries, rank_tries
+from unreel.arena.attempts import count_tries, is_row_of, rank_tries
 from unreel.arena.lineup import read_lineup
 from unreel.arena.log import read_log
-from unreel.arena.play import Lineup
+from unreel.arena.pair_playing import read_pairs
+from unreel.arena.play import Play
 from unreel.arena.playing import read_play
-from unreel.arena.ranking import rank
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.preference import rank_preferences
+from unreel.arena.standings import Standings
 from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.report.season.view import Season
 
@@ -20,44 +19,47 @@ def read_boards(folder: SeasonFolder, *, resamples: int) -> Season:
     clips count for nobody else.
     """
     entrants = folder.require_played()
+    if entrants.is_about_pairs:
+        return _of_pairs(folder, entrants)
     tries = count_tries(read_log(folder.path))
-    lineup = read_lineup(folder)
+    lineup = read_lineup(folder, retired=True)
     plays = [read_play(folder, how, lineup=lineup, people=True) for how in entrants.conditions]
-    held = [rank_tries(play, tries, seed=entrants.seed, resamples=resamples) for play in plays]
-    gone = _gone(folder, entrants, lineup, resamples=resamples)
+    shown = entrants.shown(entrants.creators)
+    gone = [shown[creator.name] for creator in entrants.creators if creator.retired]
     standings = [
-        replace(board, creators=(*board.creators, *gone.get(board.condition, ()))) for board in held
+        rank_tries(play, tries, seed=entrants.seed, resamples=resamples, retired=gone)
+        for play in plays
     ]
-    names = {standing.name for rows in gone.values() for standing in rows}
     return Season(
         name=entrants.season,
         plays=tuple(plays),
         standings=tuple(standings),
-        retired=frozenset({*names, *_retired_reviewers(entrants)}),
+        retired=_retired(entrants, plays[0], gone),
     )
 
 
-def _gone(
-    folder: SeasonFolder, entrants: Entrants, current: Lineup, *, resamples: int
-) -> dict[str, list[Standing]]:
-    """Creators that were taken out, by condition, with what was measured of them and no rank."""
-    if not any(creator.retired for creator in entrants.creators):
-        return {}
-    whole = read_lineup(folder, retired=True)
-    names = {*whole.creators, *whole.controls} - {*current.creators, *current.controls}
-    found = {}
+def _of_pairs(folder: SeasonFolder, entrants: Entrants) -> Season:
+    boards = []
     for how in entrants.conditions:
-        play = read_play(folder, how, lineup=whole, people=True)
-        board = rank(play, seed=entrants.seed, resamples=resamples)
-        found[how] = _without_rank(board, names)
-    return found
+        play = read_pairs(folder, how)
+        found = rank_preferences(play, seed=entrants.seed)
+        boards.append(
+            Standings(
+                condition=how,
+                reviewers=found.reviewers,
+                creators=found.creators,
+                cells=(),
+                n_scenes=len(play.scenes),
+                n_resamples=0,
+            )
+        )
+    return Season(name=entrants.season, plays=(), standings=tuple(boards))
 
 
-def _without_rank(board: Standings, names: set[str]) -> list[Standing]:
-    rows = (standing for standing in board.creators if standing.name in names)
-    return [replace(row, rank=None, first_class=False, above={}) for row in rows]
-
-
-def _retired_reviewers(entrants: Entrants) -> set[str]:
+def _retired(entrants: Entrants, play: Play, gone: list[str]) -> frozenset[str]:
+    """Rows of those that were taken out."""
     shown = entrants.shown(entrants.reviewers)
-    return {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
+    reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
+    lineup = play.lineup
+    rows = (*lineup.creators, *lineup.controls)
+    return frozenset({*reviewers, *(r for r in rows if any(is_row_of(r, each) for each in gone))})

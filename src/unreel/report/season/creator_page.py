@@ -36,9 +36,9 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
         lead = "Every figure under every condition."
         parts.append(Part(id="figures", heading="Figures", lead=lead, table=figures))
     known = _clips(season, heard, name)
-    first = next(iter(heard.values()))
     shown = {
-        f"clip-{place}": asdict(_with_answers(told.player, first, place))
+        f"clip-{place}": asdict(_with_answers(told.player, table, place))
+        for table in [*heard.values()][:1]
         for place, _, told in known
         if told and told.player
     }

@@ -7,7 +7,7 @@ from typing import Any
 from unreel.arena.standings import Cell, Standing, Standings
 from unreel.core.estimate import Estimate, Measured
 from unreel.report.season.history import track
-from unreel.report.season.view import Season, address
+from unreel.report.season.view import Season, address, side_of
 from unreel.report.season.words import figure_of, ranks_by
 
 
@@ -30,8 +30,9 @@ def history_json(seasons: Sequence[Season]) -> dict[str, Any]:
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in ("reviewer", "creator"):
         rows = track(seasons, side)
+        board = side_of(seasons[-1].standings[0], side)
         told[f"{side}s"] = {
-            name: [_placed(standing, ranks_by(side)) for standing in row]
+            name: [_placed(standing, ranks_by(side, board)) for standing in row]
             for name, row in rows.items()
         }
     return told
@@ -41,7 +42,7 @@ def entrant_json(season: Season, side: str, name: str) -> dict[str, Any]:
     """One entrant under each condition, with all the cells that it is in."""
     found = []
     for board in season.standings:
-        for standing in board.reviewers if side == "reviewer" else board.creators:
+        for standing in side_of(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
                 told = {"condition": board.condition, **_standing(standing)}

@@ -11,7 +11,7 @@ from unreel.report.boards.board import Panel
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Point, stepped
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 from unreel.report.season.boards import name_cell
-from unreel.report.season.view import Season
+from unreel.report.season.view import Season, side_of
 from unreel.report.season.words import Side, figure_of, ranks_by
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
@@ -23,7 +23,7 @@ def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
     """A line for each entrant over the seasons; `None` for one season."""
     if len(seasons) < _LEAST:
         return None
-    figure = figure_of(ranks_by(side))
+    figure = figure_of(ranks_by(side, _board(seasons[-1], side)))
     steps = _steps(seasons)
     told = track(seasons, side)
     shown = list(told)[:SHOWN]
@@ -61,8 +61,7 @@ def track(seasons: Sequence[Season], side: Side) -> dict[str, list[Standing | No
 
 
 def _board(season: Season, side: Side) -> tuple[Standing, ...]:
-    first = season.standings[0]
-    return first.reviewers if side == "reviewer" else first.creators
+    return side_of(season.standings[0], side)
 
 
 def _steps(seasons: Sequence[Season]) -> list[str]:
@@ -89,7 +88,7 @@ def _competes(standings: Sequence[Standing | None]) -> bool:
 
 
 def _table(seasons: Sequence[Season], side: Side, told: dict[str, list[Standing | None]]) -> Table:
-    figure = figure_of(ranks_by(side))
+    figure = figure_of(ranks_by(side, _board(seasons[-1], side)))
     notes = Notes()
     lines = []
     for name, standings in told.items():

@@ -13,7 +13,8 @@ from unreel.arena.standings import Standings
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.plain import plain
-from unreel.report.season.view import Season, address
+from unreel.protocols.figures import Figure
+from unreel.report.season.view import Season, address, side_of
 from unreel.report.season.words import Side, figure_of, ranks_by
 
 FOLDER: Final = "hub"
@@ -65,10 +66,12 @@ def task_id(season: Season, side: Side, board: Standings) -> str:
 
 
 def _registration(season: Season, listing: Listing) -> str:
+    first = season.standings[0]
+    by, whose = _figure(first, "reviewer"), _figure(first, "creator")
+    less = "100 less " if whose.better == "less" else ""
     described = (
-        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: "
-        f"{figure_of(ranks_by('reviewer')).title.lower()} of telling real from generated clips, percent. "
-        "Tasks creators_*: answers that did not call a creator's clips generated, percent."
+        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {by.title.lower()} "
+        f"({by.meaning}). Tasks creators_*: {less}{whose.title.lower()} ({whose.meaning})."
     )
     lines = [
         f"name: {_quoted(season.name)}",
@@ -85,17 +88,23 @@ def _registration(season: Season, listing: Listing) -> str:
 
 def _results(season: Season, listing: Listing, side: Side, name: str) -> Iterator[str]:
     for board in season.standings:
-        for standing in board.reviewers if side == "reviewer" else board.creators:
-            known = standing.figures.get(ranks_by(side))
+        figure = _figure(board, side)
+        for standing in side_of(board, side):
+            known = standing.figures.get(figure.metric)
             if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
                 task = task_id(season, side, board)
-                told = f"{board.condition}; {_interval(_shown(known, side))}; {standing.name}"
-                yield _entry(listing, task, _shown(known, side), told)
+                shown = _more_is_better(known, figure)
+                told = f"{board.condition}; {_interval(shown)}; {standing.name}"
+                yield _entry(listing, task, shown, told)
 
 
-def _shown(known: Estimate, side: Side) -> Estimate:
-    """More is better on the hub: of a creator's clips the share that was not caught."""
-    if side == "reviewer":
+def _figure(board: Standings, side: Side) -> Figure:
+    return figure_of(ranks_by(side, side_of(board, side)))
+
+
+def _more_is_better(known: Estimate, figure: Figure) -> Estimate:
+    """As the hub wants it: of a creator's clips the share that was not caught."""
+    if figure.better != "less":
         return known
     value, low, high = 100 - known.value, 100 - known.high, 100 - known.low
     return Estimate(value=value, low=low, high=high, n=known.n, level=known.level)

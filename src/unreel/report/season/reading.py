@@ -56,7 +56,8 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
     """All that pages show of a season."""
     boards = read_boards(folder, resamples=reading.resamples)
     entrants, recipe = folder.require_played(), stored_recipe(folder)
-    hides = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
+    hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
+    hides = hidden or entrants.is_about_pairs
     log = read_log(folder.path)
     tries = count_tries(log)
     made = [] if hides else _made(folder)
@@ -69,13 +70,13 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
         clips={} if hides else dict(_clips(folder, entrants, made, reading.show)),
         unmade={} if hides else _unmade(made, entrants),
         words={} if hides else _words(folder, entrants, boards.plays),
-        attempts=_attempts(tries, boards.plays[0]),
+        attempts=_attempts(tries, boards.plays[:1]),
         entries=log.events,
         ablations=ablate(
             boards.plays, knobs={p.condition: knobs[p.condition] for p in boards.plays}
         ),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
-        notes=(*((_HIDING,) if hides else ()), *_notes(folder, boards.plays, tries)),
+        notes=(*((_HIDING,) if hidden else ()), *_notes(folder, boards.plays, tries)),
         plan=tuple(_plan(folder, entrants, recipe)),
         retired=boards.retired,
         shows_clips=not hides,
@@ -179,9 +180,9 @@ def _words(
     return words
 
 
-def _attempts(tries: Sequence[Tries], play: Play) -> dict[str, int]:
+def _attempts(tries: Sequence[Tries], plays: Sequence[Play]) -> dict[str, int]:
     """How often the team of each row submitted something for that board."""
-    return {row: each.submitted for each in tries for row in rows_of(each, play)}
+    return {row: t.submitted for play in plays for t in tries for row in rows_of(t, play)}
 
 
 def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) -> Iterator[str]:
@@ -191,7 +192,8 @@ def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) 
     for play in plays:
         yield from copies(play, seed=entrants.seed)
         yield from seen_before(folder, play)
-    yield from best_of_several(plays[0], tries, seed=entrants.seed)
+    for play in plays[:1]:
+        yield from best_of_several(play, tries, seed=entrants.seed)
 
 
 def _knobs(recipe: SeasonRecipe) -> dict[str, dict[str, str]]:

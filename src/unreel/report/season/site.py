@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from unreel.arena.standings import Standings
 from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
 from unreel.pages.page import render, whole_page
@@ -190,12 +191,20 @@ def _sheet(season: Season, number: int) -> Shown:
     return Shown(
         id=sheet.id,
         title=standings.condition,
-        told=(
-            f"{standings.n_scenes:,} scenes; intervals from {standings.n_resamples:,} resamples of whole scenes, "
-            "with all clips made of them."
-        ),
+        told=_rests_on(standings),
         panels=tuple(name_tables(board_panel(sheet, side)) for side in _SIDES),
         heat=heat_map(sheet),
+    )
+
+
+def _rests_on(standings: Standings) -> str:
+    if not standings.n_resamples:
+        return (
+            f"{standings.n_scenes:,} scenes; pairs of clips, of which one was to be taken for real."
+        )
+    return (
+        f"{standings.n_scenes:,} scenes; intervals from {standings.n_resamples:,} resamples of whole scenes, "
+        "with all clips made of them."
     )
 
 
@@ -214,7 +223,8 @@ def _tiles(season: Season) -> Iterator[tuple[str, str]]:
         if count := kinds.count(kind):
             yield f"{count:,}", f"{kind}{'' if count == 1 else 's'}"
     yield f"{season.standings[0].n_scenes:,}", "scenes"
-    yield f"{sum(len(play.said) for play in season.plays):,}", "answers"
+    if season.plays:
+        yield f"{sum(len(play.said) for play in season.plays):,}", "answers"
 
 
 def _named_files(*, has_hub: bool) -> Iterator[tuple[str, str]]:

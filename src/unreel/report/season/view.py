@@ -40,7 +40,10 @@ class ClipTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Season:
-    """One season. `plays` and `standings` have a place for each condition, in the same order."""
+    """One season. `plays` and `standings` have a place for each condition, in the same order.
+
+    A season in which pairs were played has no `plays`: its pages tell of no single clip.
+    """
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()
@@ -69,7 +72,8 @@ class Season:
     """False while some are hidden: pages then tell of no single clip."""
 
     def __post_init__(self) -> None:
-        if [p.condition for p in self.plays] != [s.condition for s in self.standings]:
+        played = [play.condition for play in self.plays]
+        if played and played != [board.condition for board in self.standings]:
             msg = "a season needs standings for each of its plays, in their order. Rank each play once"
             raise InvalidValueError(msg)
 
@@ -81,6 +85,11 @@ class Season:
                 for standing in standings:
                     found.setdefault((side, standing.name), []).append(standing)
         return found
+
+
+def side_of(board: Standings, side: str) -> tuple[Standing, ...]:
+    """Reviewers or creators, in order."""
+    return board.reviewers if side == "reviewer" else board.creators
 
 
 def address(side: str, name: str) -> str:

@@ -25,10 +25,12 @@ _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more 
 _NO_END: Final = (-math.inf, math.inf)
 
 
-def ranks_by(side: Side) -> str:
-    """The figure that orders that board."""
+def ranks_by(side: Side, standings: Sequence[Standing]) -> str:
+    """The figure that orders that board: the one that decides, or the first where pairs were played."""
     known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
-    return next(figure.name for figure in known.values() if figure.decides)
+    decides = next(figure.name for figure in known.values() if figure.decides)
+    told = _known(standings)
+    return decides if decides in told or not told else told[0]
 
 
 def figure_of(name: str) -> Figure:
@@ -85,7 +87,7 @@ def _tell(name: str) -> Told:
 def leading(side: Side, standings: Sequence[Standing]) -> list[str]:
     """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
     known = _known(standings)
-    first = ranks_by(side)
+    first = ranks_by(side, standings)
     chief = [name for name in known if name in _LEADING or _is_skill(name)]
     return [first, *(name for name in chief if name != first)]
 
