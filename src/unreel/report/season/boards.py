@@ -164,7 +164,7 @@ def share_cell(share: float | None) -> Cell:
 def _pairs(standings: Sequence[Standing], side: Side) -> Iterator[tuple[str, tuple[Table, ...]]]:
     placed = [standing for standing in standings if standing.rank is not None]
     shown = placed[:_MOST_PAIRS]
-    if len(shown) < 2:  # noqa: PLR2004  nobody to be above
+    if not any(standing.above for standing in shown):
         return
     columns = [Column(title=side.capitalize(), numbers=False)]
     columns += [Column(title=standing.name) for standing in shown]

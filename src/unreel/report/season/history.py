@@ -47,7 +47,7 @@ def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
             f"{figure.title} under the first condition of each season. Clips, opponents and hold-outs change "
             "between seasons, so compare within one; whoever has left keeps its row."
         ),
-        charts=(chart,),
+        charts=(chart,) if figure.unit == "%" else (),
         tables=(_table(seasons, side, told),),
         is_open=True,
     )
