@@ -72,7 +72,7 @@ def foresee(job: SeasonJob) -> Foreseen:
     n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
     n_made = sum(each.n_due + each.n_done for each in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
-    n_clips = n_real + n_held + n_made
+    n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
     reviewers = [
         _reviewer(judge, asking, entrants, n_clips=n_clips)
         for judge in judges

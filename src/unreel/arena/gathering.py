@@ -75,7 +75,8 @@ def gather(
     files = Folder(folder.set)
     known: dict[str, Mapping[str, str]] = {}
     with files.create_text(METADATA) as table:
-        for each in sorted(played, key=lambda one: one.entry.name):
+        # A scene's real clip before its controls: whoever pairs clips takes the first.
+        for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
             location = _put(files, each)
             known[location] = each.known
             line = json.dumps(to_record(each.entry, file_name=location), ensure_ascii=False)

@@ -152,6 +152,9 @@ class SeasonRecipe(Section):
         _require_distinct("condition", list(self.titles))
         keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
         _require_distinct("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        if protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
+            setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
+            raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
         if not self.reviewer and not self.floors:
             setting, problem = "reviewer", "nobody judges: there is no reviewer and no floor"
             raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
