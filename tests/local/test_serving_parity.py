@@ -48,7 +48,7 @@ from unreel.reviewers.local.encoder import Encoded, Encoder
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.reviewers.local.taught import FamilyName, Form
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 
 MOST_TOKENS = 32
 PATIENT = Limits(max_connections=2, patience=Patience(deadline_s=600, attempt_s=300, outage_s=300))

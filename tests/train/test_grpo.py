@@ -37,7 +37,7 @@ from unreel.train.sampling import Sampler
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
 from unreel.train.grpo import Improver, configure, paid
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 TERMS = settled([])
 
 

@@ -19,7 +19,7 @@ from unreel.train.card import read_card
 from unreel.train.checkpoints import read_sealed
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 
 PAID: dict[str, Any] = {
     "reward": {"generations": 2},

@@ -21,7 +21,7 @@ from unreel.train.checkpoints import Checkpoints
 
 __all__ = ["disk"]  # a fixture
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 
 LAB = Path(lab.__file__)
 ADAPTERS = {"model": {"tune": "lora", "lora_dropout": 0.2}}
