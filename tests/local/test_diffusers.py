@@ -96,8 +96,6 @@ def test_every_family_makes_a_clip_from_words(
 
 @pytest.mark.parametrize("family", ["cogvideox", "ltx", "wan"])
 def test_families_make_clips_from_a_first_frame(family: FamilyName, tmp_path: Path) -> None:
-    if family == "wan":
-        pytest.importorskip("ftfy", reason="Wan pipelines that start from an image need it")
     write_tiny_image_pipeline(family, tmp_path / family)
     shown = replace(BRIEF, setting=Setting.IMAGE_AND_TEXT, first_frame=sample_frame())
     told = section(family, tmp_path / family, settings=["image+text"])
@@ -199,15 +197,6 @@ def test_both_pipelines_of_a_family_take_what_they_are_told(family: FamilyName) 
         assert set(told.call(BRIEF)) <= set(taken), kind
         assert "generator" in taken
     assert "image" in taken
-
-
-def test_wan_from_an_image_says_that_it_needs_ftfy(
-    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.creators.diffusers.find_spec", lambda _name: None)
-    told = section("wan", tiny("wan"), settings=["image"])
-    with pytest.raises(InvalidSettingError, match="pip install ftfy"):
-        told.opener(settings=Settings()).open()
 
 
 def _bytes(outcome: Made | Failure) -> bytes:

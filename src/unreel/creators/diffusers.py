@@ -9,7 +9,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoReturn
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
     from numpy.typing import NDArray
 
 _INDEX: Final = "model_index.json"
-_MODULES: Final = ("torch", "transformers", "diffusers")
+_MODULES: Final = ("torch", "transformers", "diffusers", "ftfy")
 _MOST_DETAIL: Final = 300
 _CRF: Final = "14"
 """Hardly to be told from the frames themselves."""
@@ -93,12 +92,9 @@ class DiffusersKeys(CreatorKeys):
     def identity(self) -> str:
         return digest(super().identity(), *self._weights())
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: Surroundings) -> Creator:  # noqa: ARG002  it needs nothing else
         self._require_family()
         require_extra(_MODULES, "diffusers")
-        if self.family == "wan" and set(around.asked) != {Setting.TEXT} and not find_spec("ftfy"):
-            setting, problem = "family", "Wan pipelines that start from an image need ftfy"
-            raise InvalidSettingError(setting, problem, "Install it: pip install ftfy")
         return DiffusersCreator(name, self)
 
     def call(self, brief: Brief) -> dict[str, Any]:
