@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "unreel"
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+OWN = tuple(ROOT / name for name in ("src", "tests", "benchmarks", "docs"))
 FOLDERS = {path.relative_to(SOURCE).parts[0] for path in SOURCE.glob("*/**/*.py")}
 
 COMING = {
@@ -61,9 +62,10 @@ def _read(place: Path) -> list[str]:
 def _find(path: str) -> list[Path]:
     """Files and folders of that path, where `<word>` and `*` stand for any name."""
     pattern = re.sub(r"<\w+>", "*", path).rstrip("/")
-    pattern = pattern if "/" in pattern else f"**/{pattern}"
-    places = (SOURCE, SOURCE.parent, ROOT)
-    found = [file for place in places for file in place.glob(pattern)]
+    if "/" in pattern:
+        found = [file for place in (SOURCE, SOURCE.parent, ROOT) for file in place.glob(pattern)]
+    else:  # below the folders that are ours: an environment beside them holds too much
+        found = [file for place in OWN for file in place.glob(f"**/{pattern}")]
     return [file for file in found if file.is_dir() or not path.endswith("/")]
 
 

@@ -51,7 +51,7 @@ def _against(plays: Sequence[Play], other: SeasonFolder, name: str) -> list[Abla
         title = play.condition if play.condition in titles else titles[0]
         if title != play.condition and len(titles) > 1:
             continue
-        if entrants.protocol == "preference":
+        if entrants.is_about_pairs:
             found += compare_pairs(read_pairs(other, title), play)
         else:
             found += compare_plays(play, read_play(other, title), knob=f"against {name}")
