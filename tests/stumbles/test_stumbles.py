@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from pace import slowness
 from stumbles.replay import draw_stock, load, rejecting, replay
 
 STUMBLES = load()
@@ -36,5 +38,7 @@ def test_a_stumble_ends_with_words_that_help(
 ) -> None:
     folder = tmp_path / "here"
     shutil.copytree(stock, folder)
-    ending = replay(STUMBLES[name], folder, server)
-    assert ending.faults(STUMBLES[name]) == [], ending.text
+    wanted = STUMBLES[name]
+    ending = replay(wanted, folder, server)
+    patient = replace(wanted, within_s=wanted.within_s * 2 * slowness())  # others run beside it
+    assert ending.faults(patient) == [], ending.text
