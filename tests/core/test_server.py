@@ -1,0 +1,95 @@
+"""A server is known by one spelling, and a key goes nowhere that the environment does not name."""
+
+import pytest
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.server import (
+    OWN_KEY,
+    Server,
+    key_variable,
+    read_host,
+    read_server,
+    require_secret_way,
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "told"),
+    [
+        ("https://LLM.example.org/v1", Server(scheme="https", host="llm.example.org", port=443), "llm.example.org"),
+        ("http://127.0.0.1:8000", Server(scheme="http", host="127.0.0.1", port=8000), "127.0.0.1:8000"),
+        ("http://[0:0::1]:80/a", Server(scheme="http", host="::1", port=80), "[::1]"),
+    ],
+)  # fmt: skip
+def test_an_address_has_one_spelling(url: str, server: Server, told: str) -> None:
+    assert read_server(url) == server
+    assert str(server) == told
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.org",
+        "http://user@example.org",
+        "http://example.org:0",
+        "http://example.org:65536",
+        "http://[::g]/",
+        "http://[1::2::3]",
+        "http://exämple.org",
+        "http://example.org?x=1",
+    ],
+)
+def test_anything_else_is_no_address(url: str) -> None:
+    with pytest.raises(InvalidSettingError, match="scheme, host, port and path"):
+        read_server(url)
+
+
+def test_what_is_no_host_has_no_spelling() -> None:
+    assert read_host("[1::2::3]") is None
+    assert read_host("A.example") == "a.example"
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("::2", False),
+        ("10.0.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_this_machine_is_known_without_asking_anybody(host: str, here: bool) -> None:  # noqa: FBT001
+    assert Server(scheme="http", host=host, port=80).is_loopback is here
+
+
+@pytest.mark.parametrize(
+    ("url", "named", "variable"),
+    [
+        ("https://a.example", "a.example", OWN_KEY),
+        ("https://a.example", "b.example, a.example=A_KEY", "A_KEY"),
+        ("https://a.example:8443", "a.example", None),
+        ("https://a.example:8443", "a.example:8443=B", "B"),
+        ("http://[::1]:80", "[0::1]", OWN_KEY),
+        ("https://a.example", "", None),
+    ],
+)
+def test_a_key_goes_to_the_host_and_port_that_are_named(
+    url: str, named: str, variable: str | None
+) -> None:
+    assert key_variable(read_server(url), named) == variable
+
+
+@pytest.mark.parametrize("named", ["http://a.example", "a.example=1KEY", "[1::2::3]"])
+def test_a_setting_that_names_no_host_is_refused(named: str) -> None:
+    with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
+        key_variable(read_server("https://a.example"), named)
+
+
+def test_no_key_travels_in_clear() -> None:
+    require_secret_way(read_server("https://a.example"), "A_KEY")
+    require_secret_way(read_server("http://127.0.0.1:8000"), "A_KEY")
+    with pytest.raises(InvalidSettingError, match=r"A_KEY would travel to a\.example in clear"):
+        require_secret_way(read_server("http://a.example"), "A_KEY")
