@@ -95,4 +95,5 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
         if reads.search(file.read_text(encoding="utf-8"))
     }
     # A date on a page, a Retry-After that is a date, and how far the clock was set.
-    assert found == {"cli/review.py", "reviewers/endpoint/asker.py", "engine/table.py"}
+    asking = {"creators/endpoint/calling.py", "reviewers/endpoint/asker.py"}
+    assert found == {"cli/review.py", "engine/table.py", *asking}
