@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from certificates import write_certificate
+from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.core.settings import read_settings
@@ -264,7 +265,7 @@ def test_a_server_that_drips_is_left(answer: Answer, server: Server, tmp_path: P
     began_s = time.monotonic()
     failure = _refused(f"{server.url}/a", tmp_path, _reach(server.url, seconds=0.5))
     assert failure.reason is FailureReason.OUT_OF_TIME
-    assert time.monotonic() - began_s < 20
+    assert time.monotonic() - began_s < 20 * slowness()
 
 
 def test_a_body_that_ends_early_is_no_clip(server: Server, tmp_path: Path) -> None:
@@ -282,7 +283,7 @@ def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> Non
     began_s = time.monotonic()
     slow = _reach("s3://bucket/clips", seconds=1)
     _refused("s3://bucket/clips/slow", tmp_path, slow, **storage)
-    assert time.monotonic() - began_s < 30
+    assert time.monotonic() - began_s < 30 * slowness()
     reach = _reach("s3://bucket/clips")
     fetch("s3://bucket/clips/large", tmp_path / "copy", reach=reach, storage=storage)
     assert (tmp_path / "copy").stat().st_size == MB

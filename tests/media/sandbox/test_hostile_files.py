@@ -21,6 +21,7 @@ from naive_tasks import naive
 from tiny_clips import GIF, MKV, MP4, TS, WEBM, make
 from watch import Listener, Watch
 
+from pace import slowness
 from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -189,7 +190,7 @@ def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
 
 
 def _assert_within_limits(tally: Tally, sandbox: Sandbox, stalls: Stalls) -> None:
-    assert tally.longest_s < sandbox.limits.seconds + SLACK_S + stalls.seconds()
+    assert tally.longest_s < sandbox.limits.seconds + SLACK_S * slowness() + stalls.seconds()
     assert tally.peak_mb < sandbox.limits.memory_mb
 
 

@@ -107,7 +107,7 @@ def test_a_lie_is_the_failure_of_its_file_and_of_no_other(
         assert found.detail.isprintable()
         assert len(found.detail) <= 400
     # Who reads a manifest starts a zygote of its own.
-    assert taken < SECONDS + (20 if told.task == "manifest" else 3) + stalls.seconds()
+    assert taken < SECONDS + (20 if told.task == "manifest" else 3) * slowness() + stalls.seconds()
     assert grown_kb < MOST_GROWTH_KB
     assert isinstance(liars.probe(innocent), ClipFacts)
 
