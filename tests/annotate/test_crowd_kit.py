@@ -41,7 +41,13 @@ def test_the_kept_labels_are_those_that_the_script_draws(name: str) -> None:
     assert drawn == {column: KEPT[name][column] for column in COLUMNS}
 
 
-@CASES
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pairs of labels",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in KEPT if " of " not in n),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its own ways with pandas
 def test_crowd_kit_gives_what_was_kept(name: str) -> None:
     pytest.importorskip("crowdkit", reason="its packages have an environment of their own")
