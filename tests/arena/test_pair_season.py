@@ -12,7 +12,6 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.seasons import Stadium, write_benchmark
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.pair_playing import read_pairs
-from unreel.arena.playing import conditions_of
 from unreel.arena.preference import rank_preferences
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
@@ -49,7 +48,7 @@ def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
 
 
 def test_pairs_are_read_as_they_were_shown(stadium: Stadium) -> None:
-    pairs = read_pairs(stadium.folder, conditions_of(stadium.folder)[0])
+    pairs = read_pairs(stadium.folder, "main")
     assert pairs.creators == ("Sora", "Veo")
     assert len(pairs.took) == 2 * N_SCENES
     assert set(pairs.took.tolist()) == {0, 1}
@@ -60,7 +59,7 @@ def test_pairs_are_read_as_they_were_shown(stadium: Stadium) -> None:
 
 def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
-    pairs = read_pairs(stadium.folder, conditions_of(stadium.folder)[0])
+    pairs = read_pairs(stadium.folder, "main")
     found = rank_preferences(pairs, seed=0)
     taken = {one.name: one.figures["taken-for-real"] for one in found.creators}
     assert isinstance(taken["Veo"], Estimate)

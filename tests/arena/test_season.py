@@ -14,7 +14,7 @@ from unreel.arena.foreseeing import foresee
 from unreel.arena.gathering import open_set, read_controls
 from unreel.arena.lineup import read_lineup
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
-from unreel.arena.playing import conditions_of, read_play
+from unreel.arena.playing import read_play
 from unreel.arena.season import read_season
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
@@ -177,7 +177,7 @@ def test_all_clips_lie_in_one_set_that_every_other_command_reads(stadium: Stadiu
 def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
     stadium.conditions = [{"title": "few"}, {"sampling": "uniform-16"}]
     stadium.play()
-    assert conditions_of(stadium.folder.path) == ("few", "uniform-16")
+    assert stadium.folder.entrants().conditions == ("few", "uniform-16")
     assert len(read_play(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
     assert stadium.folder.entrants().knobs["uniform-16"]["sampling"] == "uniform-16"
     with pytest.raises(UnknownNameError, match="uniform-16"):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.arena.gathering import look_table
-from unreel.arena.lineup import entrant_of
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.planning import Planned
+from unreel.core.clip import maker_of
 from unreel.engine.access import Access
 from unreel.engine.survey import Survey
 from unreel.evaluate.job import NEVER_PUT, Run
@@ -81,4 +81,4 @@ def makers(folder: SeasonFolder, controls: dict[str, str]) -> dict[str, str]:
     from unreel.arena.gathering import open_set
 
     entries = (row for row in open_set(folder) if isinstance(row, Entry))
-    return {entry.name: controls.get(entry.name) or entrant_of(entry) for entry in entries}
+    return {entry.name: controls.get(entry.name) or maker_of(entry.origin) for entry in entries}

@@ -1,6 +1,7 @@
 """The clips of a season as columns: whose each is, which scene it shows, and what else may sway a reviewer."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ from unreel.arena.gathering import current_names, look_table, open_set, read_con
 from unreel.arena.play import NOBODY, Floats, Indices, Lineup
 from unreel.arena.working_folder import SeasonFolder
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip, creator_of, setting_of
+from unreel.core.clip import Clip, maker_of
 from unreel.core.failure import Failure
 from unreel.engine.survey import Survey
 
@@ -30,7 +31,7 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> Lineup:
     found = list(Survey(look_table(folder)).find(benchmark, entries))
     found.sort(key=lambda pair: pair[0].name)
     entries = [entry for entry, _ in found]
-    makers = [entrant_of(entry) for entry in entries]
+    makers = [maker_of(entry.origin) for entry in entries]
     changed = [controls.get(entry.name, "") for entry in entries]
     shown = [entry.group or entry.name for entry in entries]
     names = [tuple(sorted({*each} - {""})) for each in (makers, shown, changed)]
@@ -38,22 +39,17 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> Lineup:
         clips=tuple(entry.name for entry in entries),
         creators=names[0],
         scenes=names[1],
-        creator=_places(makers, names[0]),
-        scene=_places(shown, names[1]),
-        control=_places(changed, names[2]),
+        creator=places_among(names[0], makers),
+        scene=places_among(names[1], shown),
+        control=places_among(names[2], changed),
         controls=names[2],
         nuisances=NUISANCES,
         nuisance=_nuisance([clip for _, clip in found]),
     )
 
 
-def entrant_of(entry: Entry) -> str:
-    """Whom a clip counts for: its creator in its setting; "" for a real one."""
-    creator, setting = creator_of(entry.origin), setting_of(entry.origin)
-    return f"{creator}/{setting}" if setting else creator
-
-
-def _places(each: list[str], names: tuple[str, ...]) -> Indices:
+def places_among(names: Sequence[str], each: Sequence[str]) -> Indices:
+    """Where each stands among `names`; `NOBODY` for one that does not."""
     place = {name: number for number, name in enumerate(names)}
     return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)
 

@@ -1,29 +1,25 @@
 """From the runs of a preference season to who took which clip for real: nobody is asked."""
 
-from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SILENT
-from unreel.arena.playing import open_entered
+from unreel.arena.lineup import places_among
+from unreel.arena.play import SILENT
+from unreel.arena.playing import read_answers
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
-from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
-from unreel.benchmarks.planning import Planned
-from unreel.core.clip import Origin, creator_of, setting_of
-from unreel.core.errors import UnknownNameError
-from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings, read_settings
+from unreel.arena.working_folder import SeasonFolder
+from unreel.core.clip import maker_of
+from unreel.core.failure import Failure
+from unreel.core.settings import read_settings
 from unreel.core.verdict import Position, PreferenceVerdict, Verdict
-from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 
-_TOOK = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
-_NEVER_PUT = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
+_TOOK: Final = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
+class _Pair(NamedTuple):
+    reviewer: str
     first: str
     second: str
     scene: str
@@ -36,61 +32,37 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     Raises:
         UnreelError: Nothing was played there, or the condition is none of the season's.
     """
-    entrants, settings = folder.require_played(), read_settings()
-    if condition not in entrants.conditions:
-        kind = "condition"
-        raise UnknownNameError(kind, condition, list(entrants.conditions))
+    entrants = folder.require_played()
+    entrants.require_condition(condition)
+    told = list(_pairs(folder, condition))
     shown = entrants.shown(entrants.reviewers)
-    heard = [each for each in entrants.reviewers if not each.unfitted and not each.floor]
-    names = tuple(sorted(shown[each.name] for each in heard))
-    told = [
-        (names.index(shown[each.name]), answered)
-        for each in heard
-        for answered in _answers(folder, each, condition, settings)
-    ]
-    creators = tuple(sorted({one for _, a in told for one in (a.first, a.second)} - {""}))
-    scenes = tuple(sorted({answered.scene for _, answered in told}))
-    maker = {name: place for place, name in enumerate(creators)} | {"": NOBODY}
-    place = {name: number for number, name in enumerate(scenes)}
-    columns = tuple(array("i") for _ in range(5))
-    for reviewer, each in told:
-        row = (reviewer, maker[each.first], maker[each.second], place[each.scene], each.took)
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    reviewers, first, second, scene, took = (np.array(c, dtype=np.int32) for c in columns)
+    reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
+    creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
+    scenes = tuple(sorted({pair.scene for pair in told}))
     return PairPlay(
         condition=condition,
-        reviewers=names,
+        reviewers=reviewers,
         creators=creators,
         scenes=scenes,
-        reviewer=reviewers,
-        first=first,
-        second=second,
-        scene=scene,
-        took=took.astype(np.int8),
+        reviewer=places_among(reviewers, [pair.reviewer for pair in told]),
+        first=places_among(creators, [pair.first for pair in told]),
+        second=places_among(creators, [pair.second for pair in told]),
+        scene=places_among(scenes, [pair.scene for pair in told]),
+        took=np.array([pair.took for pair in told], dtype=np.int8),
     )
 
 
-def _answers(
-    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
-) -> Iterator[_Answered]:
-    run, wanted = open_entered(folder, reviewer, settings), reviewer.conditions.get(condition)
-    if run is None or wanted is None:
-        return
-    for planned, row in planned_with_answers(run):
-        if not isinstance(planned, Planned) or row is None:
+def _pairs(folder: SeasonFolder, condition: str) -> Iterator[_Pair]:
+    entrants, settings = folder.require_played(), read_settings()
+    shown = entrants.shown(entrants.reviewers)
+    for reviewer in entrants.heard:
+        if reviewer.floor:
             continue
-        if row["condition"] != wanted or row["failure_reason"] in _NEVER_PUT:
-            continue
-        first, second = map(_maker, planned.origins)
-        read = read_answer(planned, row, mode=run.recipe.reviewer.parser)
-        if first != second:
-            yield _Answered(first, second, planned.source or planned.name, _took(read))
-
-
-def _maker(origin: Origin) -> str:
-    creator, setting = creator_of(origin), setting_of(origin)
-    return f"{creator}/{setting}" if setting else creator
+        for planned, _, read in read_answers(folder, reviewer, condition, settings):
+            first, second = map(maker_of, planned.origins)
+            if first != second:
+                scene = planned.source or planned.name
+                yield _Pair(shown[reviewer.name], first, second, scene, _took(read))
 
 
 def _took(read: Verdict | Failure) -> int:

@@ -1,10 +1,9 @@
 """From the runs of a season to who said what: nobody is asked."""
 
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,40 +12,35 @@ from unreel.arena.people import read_people, with_people
 from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.planning import Planned
-from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.clip import Clip
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import Settings, read_settings
 from unreel.core.verdict import RealityVerdict, TraceVerdict, Verdict
 from unreel.engine.place import Place
 from unreel.engine.whereabouts import open_access
-from unreel.evaluate.job import Run, open_run
+from unreel.evaluate.job import NEVER_PUT, Run, open_run
 from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 from unreel.evaluate.stored_recipe import find_recipe
 
 _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
-_NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """One stored answer about one clip."""
+class Answered(NamedTuple):
+    """One stored answer."""
 
-    clip: str
-    """Its name in the set."""
-    said: int
-    row: dict[str, object]
+    planned: Planned[Clip]
+    """What was asked."""
+    row: Mapping[str, Any]
     """As the table of answers holds it."""
+    read: Verdict | Failure
+    """What it says."""
 
 
 def season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
     """The working folder of a season, by its path."""
     return path if isinstance(path, SeasonFolder) else SeasonFolder(Place(str(path)))
-
-
-def conditions_of(path: Path | str | SeasonFolder) -> tuple[str, ...]:
-    """The titles of a season's conditions, in its order."""
-    return season_folder(path).require_played().conditions
 
 
 def read_play(
@@ -68,9 +62,7 @@ def read_play(
     folder = season_folder(path)
     entrants, settings = folder.require_played(), read_settings()
     condition = entrants.conditions[0] if condition is None else condition
-    if condition not in entrants.conditions:
-        kind = "condition"
-        raise UnknownNameError(kind, condition, list(entrants.conditions))
+    entrants.require_condition(condition)
     if entrants.is_about_pairs:
         setting, problem = (
             "protocol",
@@ -80,20 +72,20 @@ def read_play(
     lineup = lineup or read_lineup(folder)
     place = {name: number for number, name in enumerate(lineup.clips)}
     shown = entrants.shown(entrants.reviewers)
-    heard = [each for each in entrants.reviewers if not each.unfitted]
-    names = tuple(sorted(shown[each.name] for each in heard))
+    names = tuple(sorted(shown[each.name] for each in entrants.heard))
     columns = array("i"), array("i"), array("b")
-    for each in heard:
-        for answered in read_answers(folder, each, condition, settings):
-            if answered.clip in place:
-                columns[0].append(names.index(shown[each.name]))
-                columns[1].append(place[answered.clip])
-                columns[2].append(answered.said)
+    for each in entrants.heard:
+        reviewer = names.index(shown[each.name])
+        for planned, _, read in read_answers(folder, each, condition, settings):
+            if (clip := place.get(planned.name)) is not None:
+                columns[0].append(reviewer)
+                columns[1].append(clip)
+                columns[2].append(said_in(read))
     play = Play(
         lineup=lineup,
         condition=condition,
         reviewers=names,
-        floors=frozenset(shown[each.name] for each in heard if each.floor),
+        floors=frozenset(shown[each.name] for each in entrants.heard if each.floor),
         reviewer=np.array(columns[0], dtype=np.int32),
         clip=np.array(columns[1], dtype=np.int32),
         said=np.array(columns[2], dtype=np.int8),
@@ -104,7 +96,7 @@ def read_play(
 def read_answers(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
 ) -> Iterator[Answered]:
-    """What a reviewer said of each clip that it was asked about; a question that was never put is left out."""
+    """What a reviewer answered under a condition; a question that was never put is left out."""
     run = open_entered(folder, reviewer, settings)
     wanted = reviewer.conditions.get(condition)
     if run is None or wanted is None:
@@ -112,10 +104,10 @@ def read_answers(
     for planned, row in planned_with_answers(run):
         if not isinstance(planned, Planned) or row is None:
             continue
-        if row["condition"] != wanted or row["failure_reason"] in _NEVER_PUT:
+        if row["condition"] != wanted or row["failure_reason"] in NEVER_PUT:
             continue
-        said = said_in(read_answer(planned, row, mode=run.recipe.reviewer.parser))
-        yield Answered(clip=planned.name, said=said, row=dict(row))
+        read = read_answer(planned, row, mode=run.recipe.reviewer.parser)
+        yield Answered(planned, row, read)
 
 
 def open_entered(folder: SeasonFolder, reviewer: EnteredReviewer, settings: Settings) -> Run | None:

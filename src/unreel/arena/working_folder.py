@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field, ValidationError
 
 from unreel.arena.season import Season
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings
@@ -86,6 +86,17 @@ class Entrants(Section):
     def is_about_pairs(self) -> bool:
         """Whether reviewers were shown two clips at a time."""
         return protocol(self.protocol).subject == "pair"
+
+    @property
+    def heard(self) -> tuple[EnteredReviewer, ...]:
+        """Reviewers that took part: all but floors that could not learn."""
+        return tuple(each for each in self.reviewers if not each.unfitted)
+
+    def require_condition(self, title: str) -> None:
+        """Refuse a title that no condition of the season has."""
+        if title not in self.conditions:
+            kind = "condition"
+            raise UnknownNameError(kind, title, list(self.conditions))
 
     @property
     def retired(self) -> tuple[str, ...]:

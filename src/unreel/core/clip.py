@@ -51,6 +51,11 @@ def makers_of(creator: str, setting: str) -> tuple[str, ...]:
     return (*whole, f"{creator}/{setting}") if setting else whole
 
 
+def maker_of(origin: Origin) -> str:
+    """Whom a clip counts for on a board: its creator in its setting, as far as it has one; "" for a real one."""
+    return (makers_of(creator_of(origin), setting_of(origin)) or ("",))[-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One video file: known by its bytes, kept where it is."""

@@ -11,16 +11,15 @@ from unreel.arena.attempts import Tries, count_tries
 from unreel.arena.budgeting import spent_usd
 from unreel.arena.gathering import look_table, open_set, read_controls
 from unreel.arena.leaning import find_leanings
-from unreel.arena.lineup import entrant_of
 from unreel.arena.log import read_log
 from unreel.arena.planning import read_plan
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
-from unreel.arena.playing import read_answers
+from unreel.arena.playing import read_answers, said_in
 from unreel.arena.season import SeasonRecipe
 from unreel.arena.stored_season import stored_recipe
 from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip
+from unreel.core.clip import Clip, maker_of
 from unreel.core.settings import read_settings
 from unreel.creators.contract import Side
 from unreel.engine.survey import Survey
@@ -107,7 +106,7 @@ def _clips(
     entries = [row for row in benchmark if isinstance(row, Entry)]
     rows = {_key(row, entrants): row for row in made if row["failure_reason"] is None}
     for entry, clip in Survey(look_table(folder)).find(benchmark, entries):
-        maker = controls.get(entry.name) or entrant_of(entry)
+        maker = controls.get(entry.name) or maker_of(entry.origin)
         row = rows.get((maker, entry.group))
         facts = tuple(_origin(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
@@ -172,11 +171,10 @@ def _words(
         for reviewer in entrants.reviewers:
             if reviewer.floor:
                 continue
-            for answered in read_answers(folder, reviewer, play.condition, settings):
-                right = SAID_GENERATED if truth.get(answered.clip) else SAID_REAL
-                text = answered.row.get("text")
-                if answered.said != right and isinstance(text, str):
-                    words[play.condition, shown[reviewer.name], answered.clip] = short(text)
+            for planned, row, read in read_answers(folder, reviewer, play.condition, settings):
+                right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
+                if said_in(read) != right and isinstance(row["text"], str):
+                    words[play.condition, shown[reviewer.name], planned.name] = short(row["text"])
     return words
 
 
