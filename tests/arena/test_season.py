@@ -16,6 +16,7 @@ from unreel.arena.lineup import read_lineup
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
 from unreel.arena.playing import read_play
 from unreel.arena.season import read_season
+from unreel.arena.stored_season import stored_recipe
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 
@@ -179,7 +180,7 @@ def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
     stadium.play()
     assert stadium.folder.entrants().conditions == ("few", "uniform-16")
     assert len(read_play(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
-    assert stadium.folder.entrants().knobs["uniform-16"]["sampling"] == "uniform-16"
+    assert stored_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
     with pytest.raises(UnknownNameError, match="uniform-16"):
         read_play(stadium.folder.path, "uniform-17")
 
@@ -319,7 +320,11 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
         read_play(stadium.folder)
     stadium.play()
     assert read_play(stadium.folder).lineup.controls == ()
-    (stadium.folder.path / "entrants.json").write_text("{}}", encoding="utf-8")
+    entrants = stadium.folder.path / "entrants.json"
+    earlier = json.loads(entrants.read_text("utf-8")) | {"knobs": {"main": {"sampling": "all"}}}
+    entrants.write_text(json.dumps(earlier), encoding="utf-8")
+    assert stadium.folder.entrants().conditions == ("main",)
+    entrants.write_text("{}}", encoding="utf-8")
     with pytest.raises(UnreelError, match="Move it away"):
         stadium.play()
 

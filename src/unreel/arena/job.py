@@ -166,7 +166,6 @@ def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
         digest=asking.scenery.digest,
         seed=recipe.seed,
         conditions=recipe.titles,
-        knobs=recipe.knobs,
         creators=enter_creators(asking.season.creators, before.creators),
         reviewers=(*named, *(each.model_copy(update={"retired": True}) for each in gone)),
     )

@@ -170,12 +170,10 @@ class SeasonRecipe(Section):
     @property
     def knobs(self) -> dict[str, dict[str, str]]:
         """What each condition is set to, by its title."""
-        instrument = protocol(self.protocol)
-        plain = [ConditionSection(**each.values()).resolved(instrument) for each in self.condition]
-        told = [section.as_condition().written() for section in plain]
+        written = [each.model_dump(exclude={"title"}) for each in self.condition]
         return {
             title: {name: str(value) for name, value in knobs.items()}
-            for title, knobs in zip(self.titles, told, strict=True)
+            for title, knobs in zip(self.titles, written, strict=True)
         }
 
     @property

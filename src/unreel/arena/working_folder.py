@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from unreel.arena.season import Season
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
@@ -71,14 +71,15 @@ class EnteredCreator(Section):
 class Entrants(Section):
     """Who entered a season, those that were taken out among them."""
 
+    # Lists that were written before hold knobs too: the recipe beside them tells those.
+    model_config = ConfigDict(extra="ignore")
+
     season: Text = ""
     protocol: Text = "reality"
     digest: Text = ""
     """Of the benchmark."""
     seed: int = 0
     conditions: tuple[Text, ...] = ()
-    knobs: dict[str, dict[str, str]] = Field(default={})
-    """What each condition is set to, by its title."""
     creators: tuple[EnteredCreator, ...] = Field(default=())
     reviewers: tuple[EnteredReviewer, ...] = Field(default=())
 

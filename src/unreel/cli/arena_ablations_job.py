@@ -21,11 +21,7 @@ def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
     folder = find_folder(given["season"], given["out"])
     recipe = stored_recipe(folder)
     plays = _plays(folder)
-    knobs = {
-        title: {key: str(value) for key, value in section.model_dump(exclude={"title"}).items()}
-        for title, section in zip(recipe.titles, recipe.condition, strict=True)
-    }
-    found = list(ablate(plays, knobs={play.condition: knobs[play.condition] for play in plays}))
+    found = list(ablate(plays, knobs=recipe.knobs))
     if given["against"]:
         found += _against(plays, find_folder(given["against"]), given["against"])
     leanings = [each for play in plays for each in find_leanings(play)]

@@ -60,7 +60,6 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
     log = read_log(folder.path)
     tries = count_tries(log)
     made = [] if hides else _made(folder)
-    knobs = _knobs(recipe)
     return Season(
         name=boards.name,
         facts=tuple(_facts(folder, entrants, recipe, log.head if log.lines else "")),
@@ -71,9 +70,7 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
         words={} if hides else _words(folder, entrants, boards.plays),
         attempts=_attempts(tries, boards.plays[:1]),
         entries=log.events,
-        ablations=ablate(
-            boards.plays, knobs={p.condition: knobs[p.condition] for p in boards.plays}
-        ),
+        ablations=ablate(boards.plays, knobs=recipe.knobs),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
         notes=(*((_HIDING,) if hidden else ()), *_notes(folder, boards.plays, tries)),
         plan=tuple(_plan(folder, entrants, recipe)),
@@ -192,13 +189,6 @@ def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) 
         yield from seen_before(folder, play)
     for play in plays[:1]:
         yield from best_of_several(play, tries, seed=entrants.seed)
-
-
-def _knobs(recipe: SeasonRecipe) -> dict[str, dict[str, str]]:
-    """What each condition is set to, by its title."""
-    sections = [section.model_dump(exclude={"title"}) for section in recipe.condition]
-    told = [{key: str(value) for key, value in section.items()} for section in sections]
-    return dict(zip(recipe.titles, told, strict=True))
 
 
 def _plan(
