@@ -90,8 +90,7 @@ def current_names(folder: SeasonFolder, entrants: Entrants) -> frozenset[str]:
     """The clips of the set that reviewers are asked about; none where no set was written yet."""
     if not (folder.set / METADATA).is_file():
         return frozenset()
-    retired = {each.name for each in entrants.creators if each.retired}
-    gone = {name for key, name in entrants.shown(entrants.creators).items() if key in retired}
+    gone = entrants.retired_creators
     controls = read_controls(folder)
     entries = (row for row in open_set(folder) if isinstance(row, Entry))
     return frozenset(

@@ -105,6 +105,12 @@ class Entrants(Section):
         creators = [each.title for each in self.creators if each.retired]
         return (*creators, *(each.title for each in self.reviewers if each.retired))
 
+    @property
+    def retired_creators(self) -> frozenset[str]:
+        """What creators that were taken out are called on their board."""
+        shown = self.shown(self.creators)
+        return frozenset(shown[each.name] for each in self.creators if each.retired)
+
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
         """What each is called on its board, by stable name: its title, with its name where several share one."""
         return tell_apart((each.title, each.name) for each in entrants)

@@ -3,13 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
-from unreel.arena.lineup import read_lineup
-from unreel.arena.log import read_log
-from unreel.arena.pair_playing import read_pairs
-from unreel.arena.playing import read_play
-from unreel.arena.preference import rank_preferences
+from unreel.arena.season_ranking import rank_pairs, rank_season
 from unreel.arena.standings import Standing, Standings
 from unreel.arena.working_folder import Entrants, SeasonFolder, find_folder
 from unreel.cli.output import Form, print_json, print_table, say
@@ -31,19 +26,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
         return
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
     more["nuisances"] = given["nuisances"]
-    tries, lineup = count_tries(read_log(folder.path)), read_lineup(folder, retired=True)
-    shown = entrants.shown(entrants.creators)
-    retired = [shown[each.name] for each in entrants.creators if each.retired]
-    standings = [
-        rank_tries(
-            read_play(folder, title, lineup=lineup, people=True),
-            tries,
-            seed=entrants.seed,
-            retired=retired,
-            **more,
-        )
-        for title in given["conditions"] or entrants.conditions
-    ]
+    standings = [each.standings for each in rank_season(folder, given["conditions"], **more)]
     if as_json:
         print_json(
             {
@@ -65,10 +48,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _tell_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json: bool) -> None:
     entrants = folder.require_played()
-    found = [
-        rank_preferences(read_pairs(folder, title), seed=entrants.seed)
-        for title in given["conditions"] or entrants.conditions
-    ]
+    found = [each.preferences for each in rank_pairs(folder, given["conditions"])]
     if as_json:
         told = {"season": entrants.season, "digest": entrants.digest}
         print_json({**told, "protocol": entrants.protocol, "preferences": found})

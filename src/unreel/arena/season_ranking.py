@@ -1,0 +1,73 @@
+"""From the folder in which a season was played to its standings: one try of each team, everybody who was taken out unranked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from unreel.arena.attempts import count_tries, rank_tries
+from unreel.arena.lineup import read_lineup
+from unreel.arena.log import read_log
+from unreel.arena.pair_playing import read_pairs
+from unreel.arena.play import Play
+from unreel.arena.playing import read_play
+from unreel.arena.preference import PairPlay, Preferences, rank_preferences
+from unreel.arena.standings import Standings
+from unreel.arena.working_folder import SeasonFolder
+from unreel.stats.resampling import RESAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPlay:
+    """What was played under one condition, and what it comes to."""
+
+    play: Play
+    standings: Standings
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPairs:
+    """The same for pairs."""
+
+    play: PairPlay
+    preferences: Preferences
+
+
+def rank_season(
+    folder: SeasonFolder,
+    conditions: Sequence[str] = (),
+    *,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
+) -> Iterator[RankedPlay]:
+    """The standings under each of `conditions`; under all of the season's where none is named.
+
+    People whose votes the season keeps are reviewers. Creators that were taken out keep a row without a rank: their
+    clips count for nobody else.
+
+    Raises:
+        UnreelError: Nothing was played there, a condition is none of the season's, or answers are about pairs.
+    """
+    entrants = folder.require_played()
+    tries, lineup = count_tries(read_log(folder.path)), read_lineup(folder, retired=True)
+    for title in conditions or entrants.conditions:
+        play = read_play(folder, title, lineup=lineup, people=True)
+        standings = rank_tries(
+            play,
+            tries,
+            seed=entrants.seed,
+            resamples=resamples,
+            nuisances=nuisances,
+            retired=entrants.retired_creators,
+        )
+        yield RankedPlay(play, standings)
+
+
+def rank_pairs(folder: SeasonFolder, conditions: Sequence[str] = ()) -> Iterator[RankedPairs]:
+    """Who is taken for real under each of `conditions`; under all of the season's where none is named.
+
+    Raises:
+        UnreelError: Nothing was played there, or a condition is none of the season's.
+    """
+    entrants = folder.require_played()
+    for title in conditions or entrants.conditions:
+        play = read_pairs(folder, title)
+        yield RankedPairs(play, rank_preferences(play, seed=entrants.seed))
