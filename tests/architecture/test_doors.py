@@ -57,7 +57,7 @@ ELSEWHERE = {
     ("train/trainer.py", "link"),
     ("train/trainer.py", "save"),
     # Lance writes by itself, after the place was looked at
-    ("engine/table.py", "write_dataset"),
+    ("engine/table_writer.py", "write_dataset"),
     # a processor writes itself into a draft that the door made
     ("train/improving.py", "save"),
     # the device that keeps nothing

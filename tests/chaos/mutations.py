@@ -74,7 +74,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the lock is not looked at before a commit",
-        "table.py",
+        "table_writer.py",
         """        self._lock.verify()
         before = self._dataset.version
 """,
@@ -98,7 +98,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a foreign commit is not noticed",
-        "table.py",
+        "table_writer.py",
         "if self._dataset.version != before + 1:",
         "if False:",
         (TABLE + "test_a_foreign_commit_during_a_run_ends_it",),
@@ -145,7 +145,7 @@ MUTATIONS = (
     ),
     Mutation(
         "committed is said before the commit",
-        "table.py",
+        "table_writer.py",
         """        self._observe("written", n_rows)
         self._lock.verify()
 """,
@@ -182,14 +182,14 @@ MUTATIONS = (
     ),
     Mutation(
         "compaction deletes the version that readers have open",
-        "table.py",
+        "table_writer.py",
         "KEEP_VERSIONS: Final = timedelta(hours=1)",
         "KEEP_VERSIONS: Final = timedelta(0)",
         (TABLE + "test_a_reader_goes_on_with_its_version_after_a_compaction",),
     ),
     Mutation(
         "compaction deletes although the lease is lost",
-        "table.py",
+        "table_writer.py",
         """        self._lock.verify()
         older_than = keep""",
         """        older_than = keep""",

@@ -13,7 +13,8 @@ from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row, stored
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 
 COMPACT_EVERY: Final = 32
 _ROOM: Final = 2

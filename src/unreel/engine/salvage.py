@@ -21,7 +21,8 @@ from unreel.engine.keys import mark_of
 from unreel.engine.lock import writer_lock
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, has_failed
-from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import FRAGMENT_ROWS, TableWriter
 
 SetAside = Callable[[Row, str], None]
 """Told each row that is not right, and what is wrong with it."""
