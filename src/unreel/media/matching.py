@@ -9,7 +9,7 @@ cut into bands would lose pairs that differ by tens of bits.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,40 +40,76 @@ def clip_bits(first: Fingerprint, second: Fingerprint) -> float:
     return float(_bits(first.words()[None], second.words()[None])[0])
 
 
-def find_matches(prints: Sequence[tuple[str, Fingerprint]]) -> list[Match]:
-    """All pairs of clips that show the same, in the order of `prints`."""
-    if not prints:
-        return []
-    names = [name for name, _ in prints]
-    words = np.stack([own.words() for _, own in prints])
+class Prints(Protocol):
+    """Many fingerprints: sketches at hand, hashes read as they are needed."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """A name for each clip."""
+        ...
+
+    @property
+    def sketches(self) -> NDArray[np.uint8]:
+        """Clips x 64 grey levels."""
+        ...
+
+    def words(self, places: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """The hashes of the clips at `places`: clips x ways x frames x words."""
+        ...
+
+
+class HeldPrints:
+    """Fingerprints that are all in memory."""
+
+    def __init__(self, prints: Sequence[tuple[str, Fingerprint]]) -> None:
+        self.names = [name for name, _ in prints]
+        grids = np.frombuffer(b"".join(own.sketch for _, own in prints), np.uint8)
+        self.sketches = grids.reshape(len(prints), SKETCH_SIDE**2)
+        self._own = [own for _, own in prints]
+
+    def words(self, places: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """The hashes of the clips at `places`: clips x ways x frames x words."""
+        return np.stack([self._own[place].words() for place in places.tolist()])
+
+
+def find_matches(prints: Prints, *, known: int = 0, seed: int = 0) -> list[Match]:
+    """Pairs of clips that show the same, in the order of `prints`.
+
+    Args:
+        prints: The clips to compare.
+        known: So many of the first have been compared with each other before: pairs of two of them are left out.
+        seed: Draws the candidates of a large set.
+    """
+    del seed  # all pairs are candidates so far
     matches = []
-    for firsts, seconds in _candidates([own for _, own in prints]):
+    for firsts, seconds in _candidates(prints.sketches, known):
         for place in range(0, len(firsts), _PAIRS_AT_ONCE):
             left, right = firsts[place:][:_PAIRS_AT_ONCE], seconds[place:][:_PAIRS_AT_ONCE]
-            near = _nearly(words[left], words[right])
-            left, right = left[near], right[near]
+            ours, theirs = prints.words(left), prints.words(right)
+            near = _nearly(ours, theirs)
+            bits = _bits(ours[near], theirs[near])
             matches += [
-                Match(first=names[i], second=names[j], bits=float(bits))
-                for i, j, bits in zip(left, right, _bits(words[left], words[right]), strict=True)
-                if bits <= MOST_BITS
+                Match(first=prints.names[i], second=prints.names[j], bits=float(own))
+                for i, j, own in zip(left[near], right[near], bits, strict=True)
+                if own <= MOST_BITS
             ]
     return matches
 
 
 def _candidates(
-    prints: Sequence[Fingerprint],
+    grids: NDArray[np.uint8], known: int
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Places of pairs whose sketches are alike, each pair once."""
-    grids = np.frombuffer(b"".join(own.sketch for own in prints), np.uint8)
-    sketches = grids.reshape(len(prints), SKETCH_SIDE**2).astype(np.float32)
+    sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
     # A picture without any structure is like every other one of its kind.
     sketches[~sketches.any(axis=1)] = 1
     sketches /= np.linalg.norm(sketches, axis=1, keepdims=True)
-    for start in range(0, len(prints), _ROWS_AT_ONCE):
-        alike = sketches[start : start + _ROWS_AT_ONCE] @ sketches[start:].T >= LEAST_ALIKE
-        firsts, seconds = np.nonzero(np.triu(alike, 1))
-        yield firsts + start, seconds + start
+    for start in range(0, len(sketches), _ROWS_AT_ONCE):
+        after = max(start, known)
+        alike = sketches[start : start + _ROWS_AT_ONCE] @ sketches[after:].T >= LEAST_ALIKE
+        firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
+        yield firsts + start, seconds + after
 
 
 def _nearly(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from unreel.curate.piece import LeftOut, Piece, Sifted, sift
 from unreel.curate.state import State, Work
 from unreel.curate.step import StepName, Subject, Workbench, as_plain
 from unreel.media.fingerprint import Fingerprint
-from unreel.media.matching import find_matches
+from unreel.media.matching import HeldPrints, find_matches
 from unreel.stats.joining import join
 
 DUPLICATES: Final = "duplicates"
@@ -62,7 +62,7 @@ def name_families(bench: Workbench, pieces: Sequence[Piece]) -> list[Piece]:
 
 def _families(asked: Sequence[Subject], prints: Mapping[ClipId, Fingerprint]) -> list[Kin]:
     ids = sorted(subject.clip for subject in asked)
-    matches = find_matches([(clip, prints[clip]) for clip in ids])
+    matches = find_matches(HeldPrints([(clip, prints[clip]) for clip in ids]))
     groups = join(ids, [(match.first, match.second) for match in matches])
     family = {member: group[0] for group in groups if len(group) > 1 for member in group}
     return [Kin(family=family.get(subject.clip, "")) for subject in asked]

@@ -25,7 +25,7 @@ from unreel.engine.survey import CLIPS, Survey, SurveyStage, survey_rows
 from unreel.engine.table import Table
 from unreel.media.borders import find_borders
 from unreel.media.fingerprint import Fingerprint, fingerprint
-from unreel.media.matching import Match, find_matches
+from unreel.media.matching import HeldPrints, Match, find_matches
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
@@ -103,7 +103,7 @@ class Shelf:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
                     unlooked[reason] = unlooked.get(reason, 0) + 1
-        return Compared(matches=tuple(find_matches(sorted(prints))), unlooked=unlooked)
+        return Compared(matches=tuple(find_matches(HeldPrints(sorted(prints)))), unlooked=unlooked)
 
     def _table(self, name: str, schema: TableSchema) -> Table:
         Folder(self.folder).make()
