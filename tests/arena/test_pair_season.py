@@ -11,6 +11,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from arena.seasons import Stadium, write_benchmark
 from unreel.arena.figures import REAL_CLIPS
+from unreel.arena.foreseeing import foresee
 from unreel.arena.pair_playing import read_pairs
 from unreel.arena.preference import rank_preferences
 from unreel.core.errors import UnknownNameError
@@ -55,6 +56,11 @@ def test_pairs_are_read_as_they_were_shown(stadium: Stadium) -> None:
     assert ((pairs.first == -1) | (pairs.second == -1)).all()
     with pytest.raises(UnknownNameError, match="condition"):
         read_pairs(stadium.folder, "nowhere")
+
+
+def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Stadium) -> None:
+    (ann,) = foresee(stadium.job()).reviewers
+    assert (ann.n_done, ann.n_due) == (2 * N_SCENES, 0)
 
 
 def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:

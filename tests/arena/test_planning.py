@@ -2,11 +2,14 @@
 
 from collections import Counter
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.plays import lineup
 from unreel.arena.cells import Question
-from unreel.arena.planning import Known, choose
+from unreel.arena.planning import Known, choose, known_from
+from unreel.arena.play import SILENT, Play
 
 
 def ask(
@@ -80,3 +83,20 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
     ]
     assert len(plans[0]) == min(most, len(questions)) == len(set(plans[0]))
     assert set(plans[0]) == set(plans[1])
+
+
+def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -> None:
+    one = lineup(("Sora",), n_scenes=2, controls=("blur",))
+    said = np.array(["real" not in name for name in one.clips], dtype=np.int8)
+    said[one.clips.index("scene-0001/Sora")] = SILENT
+    ada = Play(
+        lineup=one,
+        condition="main",
+        reviewers=("ada",),
+        reviewer=np.zeros(len(said), dtype=np.int32),
+        clip=np.arange(len(said), dtype=np.int32),
+        said=said,
+    )
+    known = known_from([ada, ada], {"ada@1": "ada"})
+    assert known.answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}
+    assert known.caught == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 0}

@@ -1,11 +1,14 @@
 """What a season's budget leaves: clips to make, questions to put, money to spend."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from unreel.arena.cells import Judge, makers, questions_of
-from unreel.arena.gathering import read_controls
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.cells import Judge, questions_of
 from unreel.arena.judging import Asking
 from unreel.arena.lineup import read_lineup
 from unreel.arena.planning import (
@@ -16,6 +19,7 @@ from unreel.arena.planning import (
     known_from,
     read_plan,
 )
+from unreel.arena.play import Lineup
 from unreel.arena.playing import read_play
 from unreel.arena.season import BudgetSection
 from unreel.arena.working_folder import PLAN, Entrants, SeasonFolder
@@ -126,20 +130,26 @@ def _plan(
     chosen = choose(
         questions,
         left,
-        makers=makers(folder, read_controls(folder)),
-        scenes=dict(zip(lineup.clips, (lineup.scenes[at] for at in lineup.scene), strict=True)),
+        makers=_by_clip(lineup, lineup.sources, lineup.source),
+        scenes=_by_clip(lineup, lineup.scenes, lineup.scene),
         known=known_from(plays, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
     kept = set(chosen)
-    gone = [q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept]
+    gone = Counter(q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept)
     return Plan(
         seed=seed,
         basis=basis,
         n_due=len(due),
         chosen=tuple(chosen),
-        left={name: gone.count(name) for name in sorted(set(gone))},
+        left=dict(sorted(gone.items())),
     )
+
+
+def _by_clip(
+    lineup: Lineup, names: Sequence[str], place: npt.NDArray[np.integer]
+) -> dict[str, str]:
+    return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
 
 
 def _answers(folder: SeasonFolder, run: str) -> Table:

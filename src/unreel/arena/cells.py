@@ -7,9 +7,8 @@ from typing import Final
 
 from unreel.arena.gathering import look_table
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
-from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.pairing import BETWEEN
 from unreel.benchmarks.planning import Planned
-from unreel.core.clip import maker_of
 from unreel.engine.access import Access
 from unreel.engine.survey import Survey
 from unreel.evaluate.job import NEVER_PUT, Run
@@ -76,9 +75,6 @@ def questions_of(
             )
 
 
-def makers(folder: SeasonFolder, controls: dict[str, str]) -> dict[str, str]:
-    """Whose each clip of the set is, by its name: a creator in its setting, a control, or "" for a real one."""
-    from unreel.arena.gathering import open_set
-
-    entries = (row for row in open_set(folder) if isinstance(row, Entry))
-    return {entry.name: controls.get(entry.name) or maker_of(entry.origin) for entry in entries}
+def is_among(shown: str, clips: Collection[str]) -> bool:
+    """Whether `clips` holds what is shown: a clip, or both clips of a pair."""
+    return shown in clips or all(name in clips for name in shown.split(BETWEEN))

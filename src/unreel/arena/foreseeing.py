@@ -1,15 +1,14 @@
 """What a season would do now: clips to make and questions to put, counted without asking anybody."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from unreel.arena.cells import Judge, questions_of
+from unreel.arena.cells import Judge, is_among, questions_of
 from unreel.arena.commissioning import commission_of, due_clips
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
 from unreel.arena.judging import Asking, enter_reviewers
 from unreel.arena.scenes import open_scenery
-from unreel.arena.working_folder import Entrants
 from unreel.core.errors import UnreelError
 
 
@@ -73,8 +72,9 @@ def foresee(job: SeasonJob) -> Foreseen:
     n_made = sum(each.n_due + each.n_done for each in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
     n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
+    current = current_names(job.folder, entrants)
     reviewers = [
-        _reviewer(judge, asking, entrants, n_clips=n_clips)
+        _reviewer(judge, asking, current, n_clips=n_clips)
         for judge in judges
         if job.calls(judge.entered.title)
     ]
@@ -109,10 +109,9 @@ def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
             yield Due(title=section.name, n_due=n_due, n_done=n_all - n_due)
 
 
-def _reviewer(judge: Judge, asking: Asking, entrants: Entrants, *, n_clips: int) -> Due:
+def _reviewer(judge: Judge, asking: Asking, current: Collection[str], *, n_clips: int) -> Due:
     n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
-    current = current_names(asking.folder, entrants)
     if current:
         questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
-        n_done = sum(each.answered for each in questions if each.clip in current)
+        n_done = sum(each.answered for each in questions if is_among(each.clip, current))
     return Due(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

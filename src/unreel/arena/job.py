@@ -1,13 +1,12 @@
 """A season from its recipe to its answers: clips are made, the set is written, and only what is missing is asked."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
 from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd, within_budget
-from unreel.arena.cells import Judge
+from unreel.arena.cells import Judge, is_among
 from unreel.arena.commissioning import commission_of, enter_creators, ledger_of, make_clips
 from unreel.arena.gathering import gather
 from unreel.arena.judging import Asking, Stumbled, ask, enter_reviewers
@@ -16,7 +15,6 @@ from unreel.arena.scenes import Scenery, open_scenery, require_digest
 from unreel.arena.season import Season
 from unreel.arena.watching import Spectator
 from unreel.arena.working_folder import RECIPE, EnteredReviewer, Entrants, SeasonFolder
-from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -32,7 +30,7 @@ from unreel.engine.survey import SurveyStage, survey_rows
 from unreel.engine.trouble import stores_told
 
 DRIVER: Final = "season"
-"""What whoever plays a season holds the lock of."""
+"""What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
 """What stops one entrant; all else stops the season."""
 NOBODY_LISTENS: Final = Spectator()
@@ -120,7 +118,7 @@ def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonO
     scenery = open_scenery(job.season, outside=job.outside)
     require_digest(job.season, scenery)
     asking = job.asking(scenery)
-    with _driving(folder):
+    with writer_lock(folder.place / DRIVER):
         folder.place.put(RECIPE, job.season.text)
         judges, stumbled = enter_reviewers(asking)
         entrants = enter(asking, judges)
@@ -220,11 +218,6 @@ def _make(
     return Turn(title=section.name, done=done.done, already=n_all - n_due, failures=done.failures)
 
 
-def _all_in(shown: str, current: Collection[str]) -> bool:
-    """Whether a clip, or both clips of a pair, are among those that are asked about."""
-    return shown in current or all(name in current for name in shown.split(BETWEEN))
-
-
 def _wanted(
     plan: Plan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
@@ -233,7 +226,7 @@ def _wanted(
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
         return lambda how, clip: (
-            _all_in(clip, current) and (chosen is None or (how, clip) in chosen)
+            is_among(clip, current) and (chosen is None or (how, clip) in chosen)
         )
 
     return of
@@ -270,10 +263,3 @@ def _with_unfitted(entrants: Entrants, turns: Sequence[Turn]) -> Entrants:
         for each in entrants.reviewers
     )
     return entrants.model_copy(update={"reviewers": tuple(told)})
-
-
-@contextmanager
-def _driving(folder: SeasonFolder) -> Iterator[None]:
-    """One at a time plays a season: a second one is refused before it changes anything."""
-    with writer_lock(folder.place / DRIVER):
-        yield

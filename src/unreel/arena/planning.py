@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.cells import Question
-from unreel.arena.play import SILENT, Play
+from unreel.arena.play import SAID_GENERATED, SILENT, Play
 from unreel.arena.working_folder import PLAN, SeasonFolder
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
@@ -47,11 +47,6 @@ class Plan:
     left: Mapping[str, int] = field(default_factory=dict)
     """Questions that are not put, by reviewer."""
 
-    @property
-    def is_short(self) -> bool:
-        """Whether the budget ends before the questions do."""
-        return len(self.chosen) < self.n_due
-
     def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
         """Condition and clip of the questions that are put to a reviewer."""
         return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
@@ -70,16 +65,15 @@ def known_from(plays: Iterable[Play], shown: Mapping[str, str]) -> Known:
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for play in plays:
-        makers = (*play.lineup.creators, *play.lineup.controls, "")
-        of_control = np.where(
-            play.lineup.control >= 0, play.lineup.control + len(play.lineup.creators), -1
-        )
-        whose = np.where(play.lineup.control >= 0, of_control, play.lineup.creator)
-        for who, clip, said in zip(play.reviewer, play.clip, play.said, strict=True):
-            if said != SILENT:
-                cell = named[play.reviewers[who]], makers[whose[clip]]
-                answered[cell] += 1
-                caught[cell] += int(said)
+        read, sources = play.said != SILENT, play.lineup.sources
+        cells = play.reviewer[read] * len(sources) + play.lineup.source[play.clip[read]]
+        counts = np.bincount(cells)
+        says_generated = np.bincount(cells, weights=play.said[read] == SAID_GENERATED)
+        for at in np.flatnonzero(counts):
+            who, whose = divmod(int(at), len(sources))
+            cell = named[play.reviewers[who]], sources[whose]
+            answered[cell] += int(counts[at])
+            caught[cell] += int(says_generated[at])
     return Known(caught=caught, answered=answered)
 
 

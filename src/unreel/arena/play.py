@@ -15,6 +15,9 @@ SAID_GENERATED: Final = 1
 SILENT: Final = -1
 """Asked, and no answer that could be read: a failure, or a text that says neither."""
 
+REAL_SOURCE: Final = ""
+"""Among sources: real clips, which nobody made."""
+
 Indices = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
@@ -47,6 +50,18 @@ class Lineup:
         if any(len(column) != len(self.clips) for column in columns):
             msg = f"columns of {len(self.clips)} clips must be as long. Build them together"
             raise InvalidValueError(msg)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Whose clips there are: the creators, then real clips, then the controls."""
+        return (*self.creators, REAL_SOURCE, *self.controls)
+
+    @property
+    def source(self) -> npt.NDArray[np.int64]:
+        """Place of each clip's owner in `sources`."""
+        n_made = len(self.creators)
+        made = np.where(self.creator == NOBODY, n_made, self.creator)
+        return np.where(self.control == NOBODY, made, n_made + 1 + self.control).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,12 +48,6 @@ class Sources:
         """Places of the controls."""
         return slice(self.n_creators + 1, self.total)
 
-    def of_clips(self, lineup: Lineup) -> IntArray:
-        """The place of each clip's source."""
-        made = np.where(lineup.creator == NOBODY, self.real, lineup.creator)
-        placed: IntArray = np.where(lineup.control == NOBODY, made, self.real + 1 + lineup.control)
-        return placed.astype(np.int64)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -94,7 +88,7 @@ class Tally:
         check(play)
         lineup = play.lineup
         sources, n_scenes = Sources.of(lineup), max(1, len(lineup.scenes))
-        source = sources.of_clips(lineup)
+        source = lineup.source
         drawn = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
         )

@@ -13,7 +13,6 @@ from unreel.arena.season import Season
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
-from unreel.core.settings import Settings
 from unreel.core.writing import Folder
 from unreel.creators.contract import Side
 from unreel.engine.place import Place
@@ -236,10 +235,3 @@ def run_name(title: str, identity: str) -> str:
 def creator_folder(title: str, name: str) -> str:
     """The folder of a creator's clips below `made/`."""
     return f"{plain_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
-
-
-def ledgers(folder: SeasonFolder, settings: Settings) -> Path:
-    """Where starts are written down, so that the next try knows what ended a worker."""
-    from unreel.engine.whereabouts import local_folder
-
-    return local_folder(folder.place, settings) / "ledgers"
