@@ -12,11 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.contrast import PERCENT, correct, doubt, sum_scenes
+from unreel.arena.contrast import correct, doubt, sum_scenes
 from unreel.arena.grid import UNASKED, Grid, Mask, generated, lay_out, real
 from unreel.arena.play import SAID_GENERATED, Lineup, Play
 from unreel.core.estimate import Measured
 from unreel.creators.contract import Setting
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array, IntArray
 
 EVERYBODY: Final = "all reviewers"
@@ -65,13 +66,16 @@ def ablate(plays: Sequence[Play], *, knobs: Knobs | None = None) -> tuple[Ablati
             found += _between_plays(after, before, knob)
     for play in plays:
         found += _within(play)
-    corrected = correct([each.p for each in found])
-    return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
+    return correct_all(found)
 
 
 def compare_plays(first: Play, second: Play, *, knob: str) -> tuple[Ablation, ...]:
     """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
-    found = list(_between_plays(first, second, knob))
+    return correct_all(list(_between_plays(first, second, knob)))
+
+
+def correct_all(found: Sequence[Ablation]) -> tuple[Ablation, ...]:
+    """The same differences, corrected as one family."""
     corrected = correct([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
 

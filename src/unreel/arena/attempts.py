@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from unreel.arena.contrast import PERCENT
 from unreel.arena.grid import generated, lay_out, real, wrong
 from unreel.arena.log import Event, History, State
 from unreel.arena.play import SAID_GENERATED, Play
@@ -21,6 +20,7 @@ from unreel.arena.restricting import leave_out
 from unreel.arena.standings import Standing, Standings
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.creators.contract import Setting
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.jackknife import FEWEST
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array
@@ -160,7 +160,7 @@ def correct_best(play: Play, entries: Sequence[str], *, kind: Kind, seed: int) -
     best = int(np.argmax(towards * observed))
     gains = (float(luck.mean()), *np.quantile(luck, (_TAIL, 1 - _TAIL)))
     value, *ends = (float(observed[best] - towards * gain) for gain in gains)
-    value, *ends = (min(PERCENT, max(0.0, each)) for each in (value, *ends))
+    value, *ends = (min(float(PERCENT), max(0.0, each)) for each in (value, *ends))
     corrected = Estimate(
         value=value,
         low=min(value, *ends),

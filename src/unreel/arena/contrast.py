@@ -7,15 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.jackknife import Gap, enclose_difference
 from unreel.stats.leaving_out import MOST_GROUPS, Without
 from unreel.stats.many import holm
+from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
 
 Figure = Callable[[Array], Array]
 """From sums, one set a line, to a value for each line; NaN where there is none."""
-PERCENT: Final = 100.0
 _EVEN: Final = PERCENT / 2
 CLEAR_BELOW: Final = 0.05
 """What stays below it after correction is called a difference."""
@@ -63,6 +64,12 @@ def doubt_share(figure: Figure, sums: Array, *, n: int) -> Measured:
         return found
     value, low, high = (end + _EVEN for end in (found.value, found.low, found.high))
     return replace(found, value=value, low=low, high=high)
+
+
+def percent_of(count: int, n: int) -> Measured:
+    """How many of `n` independent answers, in percent."""
+    found = share_of(count, n)
+    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 
 
 def correct(p_values: Sequence[float | None]) -> list[float | None]:

@@ -15,14 +15,21 @@ from typing import Final, Literal
 
 import numpy as np
 
-from unreel.arena.contrast import CLEAR_BELOW, PERCENT, correct, doubt, doubt_share, sum_scenes
+from unreel.arena.contrast import (
+    CLEAR_BELOW,
+    correct,
+    doubt,
+    doubt_share,
+    percent_of,
+    sum_scenes,
+)
 from unreel.arena.grid import Grid, Mask, generated, lay_out, real, wrong
 from unreel.arena.play import SAID_GENERATED, Lineup, Play
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.writing import Folder
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.draws import meeting_chances
-from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
 
 SECRET: Final = "holdout.key"  # noqa: S105  the name of its file
@@ -220,10 +227,5 @@ def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> Sung:
     if n_traps and n_others:
         p = min(1.0, float(meeting_chances(n_traps + n_others, fell + erred, n_traps)[fell:].sum()))
     return Sung(
-        reviewer=name, followed=_percent(fell, n_traps), expected=_percent(erred, n_others), p=p
+        reviewer=name, followed=percent_of(fell, n_traps), expected=percent_of(erred, n_others), p=p
     )
-
-
-def _percent(count: int, n: int) -> Measured:
-    found = share_of(count, n)
-    return found.scaled(PERCENT) if isinstance(found, Estimate) else found

@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.contrast import PERCENT, doubt, doubt_share, sum_scenes
+from unreel.arena.contrast import doubt, doubt_share, sum_scenes
 from unreel.arena.grid import generated, lay_out, real
 from unreel.arena.play import SAID_REAL, Play
 from unreel.core.estimate import Measured
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
 
 _HALF: Final = 0.5

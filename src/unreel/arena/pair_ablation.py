@@ -1,16 +1,16 @@
 """Pair against single: whether a reviewer tells a generated clip better when it sees the real one beside it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from unreel.arena.ablations import EVERYBODY, Ablation
-from unreel.arena.contrast import PERCENT, correct, doubt, sum_scenes
+from unreel.arena.ablations import EVERYBODY, Ablation, correct_all
+from unreel.arena.contrast import doubt, sum_scenes
 from unreel.arena.grid import lay_out, real
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
+from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
 
 KNOB: Final = "pair against single"
@@ -32,8 +32,7 @@ def compare_pairs(pairs: PairPlay, single: Play) -> tuple[Ablation, ...]:
     ranked = [name for name in names if name not in single.floors]
     for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
         found.append(_difference(pairs, single, shown, [scores[name] for name in chosen]))
-    corrected = correct([each.p for each in found])
-    return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
+    return correct_all(found)
 
 
 def _of_pairs(play: PairPlay, name: str) -> _Scores:

@@ -13,13 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.contrast import PERCENT
+from unreel.arena.contrast import percent_of
 from unreel.arena.grid import Grid, Mask, generated, lay_out, wrong
 from unreel.arena.play import Lineup, Play
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Measured
 from unreel.stats.draws import meeting_chances
 from unreel.stats.many import holm
-from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
 
 LEAST_SHARED: Final = 0.8
@@ -129,8 +128,8 @@ class _Meeting:
             first=names[0],
             second=names[1],
             n_common=self.n_common,
-            agreement=_percent(self.n_same, self.n_common),
-            shared_errors=_percent(self.n_shared, self.n_either),
+            agreement=percent_of(self.n_same, self.n_common),
+            shared_errors=percent_of(self.n_shared, self.n_either),
             expected_shared=self.expected,
             n_shared=self.n_shared,
             p_corrected=p_corrected,
@@ -180,7 +179,7 @@ def _simulate(grid: Grid, lineup: Lineup, *, seed: int) -> Measured:
         errs = (rng.random(grid.shape) < chances) & read
         if _any_strange(errs, read):
             alarms += any(meeting.is_suspected(p) for meeting, p in _meet(errs, read, made))
-    return _percent(alarms, seasons)
+    return percent_of(alarms, seasons)
 
 
 def _any_strange(errs: Mask, read: Mask) -> bool:
@@ -211,8 +210,3 @@ def _log_odds(errors: "IntArray | int", answers: "IntArray | int") -> Array:
     errors, answers = np.asarray(errors), np.asarray(answers)
     odds: Array = np.log((errors + _PULL / 2) / (answers - errors + _PULL / 2))
     return odds
-
-
-def _percent(count: int, n: int) -> Measured:
-    found = share_of(count, n)
-    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
