@@ -19,6 +19,7 @@ from unreel.evaluate.fitting import Learnable, describe_reviewer
 from unreel.evaluate.job import evaluate
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.roster import FLOORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def _enter(asking: Asking, entry: ReviewerEntry) -> Judge:
         title=entry.shown,
         name=name,
         folder=run_name(entry.shown, name),
-        floor=entry.model in season.recipe.floor_models,
+        floor=entry.model in FLOORS,
         conditions=dict(zip(season.recipe.titles, heard, strict=True)),
     )
     return Judge(entered=entered, recipe=recipe)

@@ -17,8 +17,8 @@ from unreel.core.document import read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id, digest
 from unreel.core.names import read_clip_id, relative_name
+from unreel.curate.freeze.take import CHECKSUMS
 
-CHECKSUMS: Final = "checksums.sha256"
 _MOST_BYTES: Final = 256 << 20
 _LESSONS: Final = 4
 """Clips that floors learn from for each scene, where only some scenes are played."""

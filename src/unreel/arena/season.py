@@ -16,34 +16,23 @@ from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.recipe import check_recipe as check_eval
 from unreel.protocols.protocol import protocol, protocol_names
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import MOST_PARTS, Count, Section, Seed, Text, Unit
+from unreel.recipes.section import MOST_PARTS, Count, Line, Section, Seed, Text, Unit
 from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.endpoint.providers import LOCAL
 from unreel.reviewers.outside.program import beside
+from unreel.reviewers.roster import FITTED
 from unreel.reviewers.section import ReviewerSection
 
-FLOORS: Final = ("coin", "always-real", "metadata", "motion")
-"""Who plays in every season, so that nobody's figure stands without what costs nothing."""
-_LOCAL: Final = "local/"
+ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
+"""Floors that play in every season, so that nobody's figure stands without what costs nothing."""
 _FILES: Final = ("recorded", "prices")
-
-
-def _on_a_line(setting: str, title: str | None) -> str | None:
-    if title is not None and (not title.isprintable() or title != title.strip() or not title):
-        problem = f"{title!a} does not fit on a line"
-        raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
-    return title
 
 
 class ReviewerEntry(ReviewerSection):
     """`[[reviewer]]`: who judges."""
 
-    title: Text | None = None
+    title: Line | None = None
     """The name on the board; the model where none is written."""
-
-    @field_validator("title")
-    @classmethod
-    def _title_fits_on_a_line(cls, title: str | None) -> str | None:
-        return _on_a_line("title", title)
 
     @property
     def shown(self) -> str:
@@ -58,22 +47,17 @@ class ReviewerEntry(ReviewerSection):
                 given[key] = str(base / Path(given[key]).expanduser())
         if self.command:
             given["command"] = beside(self.command, base)
-        if self.model.startswith(_LOCAL):
-            own = base / Path(self.model.removeprefix(_LOCAL)).expanduser()
-            given["model"] = f"{_LOCAL}{own}" if own.exists() else self.model
+        if self.model.startswith(LOCAL):
+            own = base / Path(self.model.removeprefix(LOCAL)).expanduser()
+            given["model"] = f"{LOCAL}{own}" if own.exists() else self.model
         return given
 
 
 class ConditionEntry(ConditionSection):
     """`[[condition]]`: how questions are put."""
 
-    title: Text | None = None
+    title: Line | None = None
     """What it is called on the board; what is asked otherwise than elsewhere, where none is written."""
-
-    @field_validator("title")
-    @classmethod
-    def _title_fits_on_a_line(cls, title: str | None) -> str | None:
-        return _on_a_line("title", title)
 
     def values(self) -> dict[str, Any]:
         """The keys that were written, as an eval takes them."""
@@ -104,7 +88,7 @@ class HoldoutSection(Section):
 class SeasonRecipe(Section):
     """Everything that decides a season. It is public: whoever has the benchmark can play it again."""
 
-    name: Annotated[Text, Field(min_length=1)]
+    name: Line
     benchmark: Text
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
@@ -124,12 +108,6 @@ class SeasonRecipe(Section):
     )
     budget: BudgetSection = BudgetSection()
     holdout: HoldoutSection = HoldoutSection()
-
-    @field_validator("name")
-    @classmethod
-    def _name_fits_on_a_line(cls, name: str) -> str:
-        _on_a_line("name", name)
-        return name
 
     @field_validator("split")
     @classmethod
@@ -180,14 +158,9 @@ class SeasonRecipe(Section):
     def judges(self) -> tuple[ReviewerEntry, ...]:
         """All that are asked: those that are named, then the floors that are not."""
         named = {each.model for each in self.reviewer}
-        floors = FLOORS if self.floors else ()
+        floors = ALWAYS_THERE if self.floors else ()
         added = [ReviewerEntry(model=name) for name in floors if name not in named]
         return (*self.reviewer, *added)
-
-    @property
-    def floor_models(self) -> frozenset[str]:
-        """Models that take no rank."""
-        return frozenset({*FLOORS, "always-generated"})
 
     def asks(self, judge: ReviewerEntry, *, benchmark: Path, base: Path) -> EvalRecipe:
         """What `judge` is asked about the clips that lie at `benchmark`."""

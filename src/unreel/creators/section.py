@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, model_validator
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import Settings
@@ -15,7 +15,7 @@ from unreel.creators.held import HeldKeys
 from unreel.creators.kind import CreatorKeys, Surroundings
 from unreel.creators.roster import CREATORS
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import Section, Seed, Text
+from unreel.recipes.section import Line, Section, Seed, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +44,13 @@ class CreatorSection(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Annotated[Text, Field(min_length=1)]
+    name: Line
     """On the board."""
     kind: Text
     """`folder`, `endpoint`, `diffusers`, `inject`, `degrade`, `frozen`, or an entry point."""
     settings: tuple[Setting, ...] = ()
     """`image+text`, `image`, `text`: one clip of each scene for each. Where none is named, the kind's usual one."""
     seed: Seed = 0
-
-    @field_validator("name")
-    @classmethod
-    def _name_fits_on_a_line(cls, name: str) -> str:
-        if not name.isprintable() or name != name.strip():
-            setting, problem = "name", f"{name!a} does not fit on a line"
-            raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
-        return name
 
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> "CreatorSection":

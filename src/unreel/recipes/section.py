@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+)
+
+from unreel.core.errors import InvalidSettingError
 
 LONGEST_TEXT: Final = 4096
 MOST_PARTS: Final = 256
@@ -45,7 +54,16 @@ def _exact(value: object) -> Fraction:
         raise ValueError(msg) from error
 
 
+def _fits(text: str, info: ValidationInfo) -> str:
+    if not text.isprintable() or text != text.strip():
+        setting, problem = info.field_name or "name", f"{text!a} does not fit on a line"
+        raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
+    return text
+
+
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Line = Annotated[Text, Field(min_length=1), AfterValidator(_fits)]
+"""A name as boards and tables show it."""
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), Unit("tokens")]

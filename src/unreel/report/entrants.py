@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.reading import Reading
@@ -20,10 +20,7 @@ from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.scoring import Rows, score_run
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Protocol, Row
-from unreel.reviewers.roster import REVIEWERS
-
-FLOORS: Final = frozenset(REVIEWERS.names()) - {"endpoint", "recorded"}
-"""Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
+from unreel.reviewers.roster import FLOORS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ ENDPOINT: Final = "endpoint"
 RECORDED: Final = "recorded"
 FITTED: Final = ("metadata", "motion")
 """Floors that learn from the benchmark itself, without the creator of the clip they judge."""
+FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
+"""Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
 
 REVIEWERS: Final[Registry[Callable[..., Any]]] = Registry(
     "reviewer",

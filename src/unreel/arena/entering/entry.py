@@ -2,22 +2,22 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import model_validator
 
 from unreel.arena.season import ReviewerEntry
 from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import Section, Text
+from unreel.recipes.section import Line, Section, Text
 
 
 class EntryRecipe(Section):
     """Everything that a team says of its entry."""
 
-    team: Annotated[Text, Field(min_length=1)]
+    team: Line
     licence: Text = ""
     """Under which its clips, or its answers, may be shown."""
     statement: Text = ""
@@ -26,14 +26,6 @@ class EntryRecipe(Section):
     """Whether this try is the one to rank, said before any try of the team is played."""
     creator: CreatorSection | None = None
     reviewer: ReviewerEntry | None = None
-
-    @field_validator("team")
-    @classmethod
-    def _team_fits_on_a_line(cls, team: str) -> str:
-        if not team.isprintable() or team != team.strip():
-            setting, problem = "team", f"{team!a} does not fit on a line"
-            raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
-        return team
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "EntryRecipe":

@@ -19,13 +19,13 @@ from unreel.core.judgement import subject_of
 from unreel.core.question import Question
 from unreel.core.verdict import Unparsed
 from unreel.core.writing import Folder
-from unreel.evaluate.recipe import EvalRecipe, check_recipe
+from unreel.evaluate.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener
-from unreel.reviewers.roster import RECORDED
+from unreel.reviewers.roster import FLOORS, RECORDED
 
 PATIENCE_S: Final = 120.0
 """For the answers about one small clip."""
@@ -35,12 +35,13 @@ _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
     """Whether it can be opened, what it costs, and whether it answers about a clip that was made up here."""
-    if entry.model in grounds.recipe.floor_models:
+    if entry.model in FLOORS:
         words = "a floor plays in every season and takes no rank. Enter a reviewer of your own"
         yield Finding(check="kind", weight=Weight.REFUSES, words=words)
         return
     try:
-        recipe = _recipe(entry, grounds)
+        root = grounds.scenery.benchmark.root
+        recipe = grounds.recipe.asks(entry, benchmark=root, base=Path())
         section, settings = recipe.reviewer, grounds.access.settings
         yield from _price(entry, grounds)
         if not section.learns:
@@ -53,18 +54,6 @@ def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
         yield Finding(check="probe", weight=Weight.REFUSES, words=words)
     except UnreelError as error:
         yield Finding(check="opening", weight=Weight.REFUSES, words=str(error))
-
-
-def _recipe(entry: ReviewerEntry, grounds: Grounds) -> EvalRecipe:
-    return check_recipe(
-        {
-            "benchmark": str(grounds.scenery.benchmark.root),
-            "protocol": grounds.recipe.protocol,
-            "seed": grounds.recipe.seed,
-            "reviewer": entry.values(Path()),
-            "condition": [each.values() for each in grounds.recipe.condition],
-        }
-    )
 
 
 def _price(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """One submission from its file to its state: logged before it is checked, and again when it was."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -147,18 +147,7 @@ def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> Event:
 
 
 def _next(event: Event, state: State, clock: Clock, identity: str, reasons: Sequence[str]) -> Event:
-    return Event(
-        entry=event.entry,
-        state=state,
-        at_us=clock(),
-        kind=event.kind,
-        team=event.team,
-        attempt=event.attempt,
-        identity=identity,
-        seed=event.seed,
-        declared=event.declared,
-        reasons=tuple(reasons),
-    )
+    return replace(event, state=state, at_us=clock(), identity=identity, reasons=tuple(reasons))
 
 
 def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
