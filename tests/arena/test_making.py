@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from unreel.arena.briefs import WORDLESS, Commission, Given
+from unreel.arena.briefs import WORDLESS
 from unreel.arena.making import MakeStage
 from unreel.arena.workplace import DiskWorkplace
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.contract import Brief, Creator, Given, Made, Setting, Side, Workplace
 from unreel.creators.section import CreatorOpener
 from unreel.engine.access import Access
 from unreel.engine.stage import Row
@@ -89,14 +89,10 @@ class Bench:
             build=partial(_same, maker),
             side=maker.side,
             settings=(Setting.IMAGE_AND_TEXT,),
+            given=self.given,
         )
         access = Access(settings=read_settings(), trusted=True)
-        stage = MakeStage(
-            Commission(opener=opener, given=self.given),
-            access,
-            folder=self.folder,
-            left_usd=self.left_usd,
-        )
+        stage = MakeStage(opener, access, folder=self.folder, left_usd=self.left_usd)
 
         async def work() -> list[Row]:
             stage.setup()

@@ -1,17 +1,16 @@
 """From the scenes of real clips to what creators are asked for."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from unreel.arena.scenes import Scenery, scene_of
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.span import to_us
-from unreel.creators.contract import Brief, Setting, Side
-from unreel.creators.section import CreatorOpener, CreatorSection
+from unreel.creators.contract import Brief, Given, Setting
+from unreel.creators.section import CreatorOpener
 from unreel.curate.freeze.first_frames import FIRST_FRAME_PLAN
 from unreel.engine.stage import Row
 from unreel.engine.survey import Survey
@@ -20,36 +19,14 @@ from unreel.media.reader import MediaReader
 
 WORDLESS: Final = "The scene goes on as it began."
 """What is asked for where a setting has an image and no words."""
-_FOLDER: Final = "folder"
-_INJECT: Final = "inject"
 _SEEDS: Final = 2**31
 
 
-Given = Literal["brief", "source", "name"]
-"""What a creator is given: words and first frame; the real clip itself, for controls and injected traces; or
-the scene's name alone, where its clips lie ready."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commission:
-    """A creator, and what it is shown."""
-
-    opener: CreatorOpener
-    given: Given
-
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """What it starts from; a control starts from the clip, and is made once."""
-        named = self.opener.settings
-        return named[:1] if self.opener.side is Side.CONTROL else named
-
-
-def made_rows(commission: Commission, scenery: Scenery, *, seed: int) -> Iterator[Row]:
+def made_rows(opener: CreatorOpener, scenery: Scenery, *, seed: int) -> Iterator[Row]:
     """A row for each clip that the creator is asked for."""
-    opener = commission.opener
     for scene, entry in scenery.scenes.items():
         drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
-        for setting in commission.settings:
+        for setting in opener.settings:
             asked = (opener.name, scene, setting.value, str(drawn), scenery.digest)
             yield {
                 "key": digest("made", *asked),
@@ -80,13 +57,6 @@ def _of_clip(clip: Clip | Failure) -> dict[str, Any]:
         "_height": height,
         "_duration_us": to_us(clip.facts.video.duration_s),
     }
-
-
-def commission(section: CreatorSection, opener: CreatorOpener) -> Commission:
-    """What a creator of that kind is asked for."""
-    if opener.side is Side.CONTROL or section.kind == _INJECT:
-        return Commission(opener=opener, given="source")
-    return Commission(opener=opener, given="name" if section.kind == _FOLDER else "brief")
 
 
 def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> Brief | Failure:

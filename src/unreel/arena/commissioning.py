@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from unreel.arena.briefs import Commission, briefed, commission, made_rows
+from unreel.arena.briefs import briefed, made_rows
 from unreel.arena.judging import Asking
 from unreel.arena.making import MakeStage
 from unreel.arena.watching import Spectator
@@ -12,7 +12,7 @@ from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_fo
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.creators.contract import Side
-from unreel.creators.section import CreatorSection
+from unreel.creators.section import CreatorOpener, CreatorSection
 from unreel.engine.run import Summary
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row
@@ -46,21 +46,16 @@ def _enter(section: CreatorSection) -> EnteredCreator:
     )
 
 
-def commission_of(section: CreatorSection, asking: Asking) -> Commission:
-    """What a creator of the season is asked for."""
-    access = asking.access
-    opener = section.opener(settings=access.settings, trusted=access.trusted)
-    return commission(section, opener)
-
-
-def due_clips(asked: Commission, asking: Asking, *, retry: Collection[str] = ()) -> Iterator[Row]:
+def due_clips(
+    opener: CreatorOpener, asking: Asking, *, retry: Collection[str] = ()
+) -> Iterator[Row]:
     """The clips that the creator was not asked for yet."""
-    rows = made_rows(asked, asking.scenery, seed=asking.season.recipe.seed)
+    rows = made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
     return find_due(rows, asking.folder.made, retry=UNPAID.union(retry))
 
 
 def make_clips(
-    asked: Commission,
+    opener: CreatorOpener,
     asking: Asking,
     *,
     most: int | None,
@@ -68,14 +63,14 @@ def make_clips(
     spectator: Spectator,
 ) -> tuple[Summary, int]:
     """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
-    folder, opener = asking.folder, asked.opener
+    folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
-    due = list(due_clips(asked, asking, retry=again))
+    due = list(due_clips(opener, asking, retry=again))
     spectator.on_due("made", len(due[:most]))
     survey = Survey(folder.benchmark_clips)
     done = run_stages(
         briefed(due[:most], asking.scenery, survey),
-        [MakeStage(asked, asking.access, folder=folder.path, left_usd=left_usd)],
+        [MakeStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
         table=folder.made,
         retry_failed=again,
         ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from unreel.arena.cells import Judge, is_among, questions_of
-from unreel.arena.commissioning import commission_of, due_clips
+from unreel.arena.commissioning import due_clips
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
 from unreel.arena.judging import Asking, enter_reviewers
@@ -95,17 +95,18 @@ def foresee(job: SeasonJob) -> Foreseen:
 
 
 def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
+    access = asking.access
     for section in job.season.creators:
         if section.held is not None:
             yield Due(title=section.name, n_done=len(asking.scenery.held(section.held)))
         elif job.calls(section.name):
             try:
-                asked = commission_of(section, asking)
+                opener = section.opener(settings=access.settings, trusted=access.trusted)
             except UnreelError as error:
                 yield Due(title=section.name, problem=str(error))
                 continue
-            n_all = len(asking.scenery.scenes) * len(asked.settings)
-            n_due = sum(1 for _ in due_clips(asked, asking, retry=asking.retry_failed))
+            n_all = len(asking.scenery.scenes) * len(opener.settings)
+            n_due = sum(1 for _ in due_clips(opener, asking, retry=asking.retry_failed))
             yield Due(title=section.name, n_due=n_due, n_done=n_all - n_due)
 
 

@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.trace import Category, Trace
-from unreel.creators.contract import Creator, Made, Setting, Side
+from unreel.creators.contract import Creator, Given, Made, Setting, Side
 from unreel.creators.kind import CreatorKeys, Surroundings
 from unreel.creators.reworking import Rework, ReworkingCreator
 from unreel.curate.inject.clip import inject_clip, write_twin
@@ -37,6 +37,10 @@ class InjectKeys(CreatorKeys):
             setting, problem = "categories", "nothing is injected as 'other'"
             raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
         return tuple(sorted(set(categories)))
+
+    @property
+    def given(self) -> Given:
+        return "source"
 
     @property
     def usual(self) -> tuple[Setting, ...]:

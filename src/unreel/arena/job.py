@@ -7,7 +7,7 @@ from typing import Final
 
 from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd, within_budget
 from unreel.arena.cells import Judge, is_among
-from unreel.arena.commissioning import commission_of, enter_creators, ledger_of, make_clips
+from unreel.arena.commissioning import enter_creators, ledger_of, make_clips
 from unreel.arena.gathering import gather
 from unreel.arena.judging import Asking, Stumbled, ask, enter_reviewers
 from unreel.arena.planning import Plan
@@ -201,12 +201,12 @@ def _make_all(
 def _make(
     section: CreatorSection, asking: Asking, entrants: Entrants, spectator: Spectator
 ) -> Turn:
-    budget, folder = asking.season.recipe.budget, asking.folder
+    budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
     most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
     try:
-        asked = commission_of(section, asking)
+        opener = section.opener(settings=access.settings, trusted=access.trusted)
         done, n_due = make_clips(
-            asked,
+            opener,
             asking,
             most=most,
             left_usd=left_usd(folder, entrants, budget),
@@ -214,7 +214,7 @@ def _make(
         )
     except _OF_ONE as error:
         return Turn(title=section.name, problem=str(error))
-    n_all = len(asking.scenery.scenes) * len(asked.settings)
+    n_all = len(asking.scenery.scenes) * len(opener.settings)
     return Turn(title=section.name, done=done.done, already=n_all - n_due, failures=done.failures)
 
 

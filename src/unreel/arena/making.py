@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.arena.briefs import Commission, brief_of
+from unreel.arena.briefs import brief_of
 from unreel.arena.working_folder import BENCH, MADE_FOLDER, creator_folder
 from unreel.arena.workplace import DiskWorkplace
 from unreel.core.errors import raise_refusal
@@ -19,6 +19,7 @@ from unreel.core.identity import clip_id
 from unreel.core.names import plain_suffix
 from unreel.core.writing import Folder
 from unreel.creators.contract import Brief, Made
+from unreel.creators.section import CreatorOpener
 from unreel.engine.access import Access, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Row, failed
@@ -50,7 +51,7 @@ class MakeStage(MediaStage):
     """Puts a row's brief to the creator, and takes the clip into the season's folder.
 
     Args:
-        commission: whose creator is opened once in each worker.
+        opener: of the creator, once in each worker.
         access: how clips are opened.
         folder: the season's.
         left_usd: what may still be spent.
@@ -59,16 +60,16 @@ class MakeStage(MediaStage):
     opened = MediaStage.opened | {"_creator"}
 
     def __init__(
-        self, commission: Commission, access: Access, *, folder: Path, left_usd: Decimal | None
+        self, opener: CreatorOpener, access: Access, *, folder: Path, left_usd: Decimal | None
     ) -> None:
-        super().__init__(access, in_flight=max(1, commission.opener.at_once))
-        self._commission = commission
+        super().__init__(access, in_flight=max(1, opener.at_once))
+        self._opener = opener
         self._root = folder
         self._purse = Purse(left_usd)
 
     def setup(self) -> None:
         super().setup()
-        self._creator = self._commission.opener.open()
+        self._creator = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
         workplace = DiskWorkplace(root=self._root, key=row["key"], access=self._access)
@@ -78,9 +79,7 @@ class MakeStage(MediaStage):
             detail = "the season's budget is spent: the creator was not asked"
             return failed(row, Failure(FailureReason.BUDGET_SPENT, detail))
         with self._real_clip(row) as file:
-            brief = await asyncio.to_thread(
-                brief_of, row, file, self._reader, self._commission.given
-            )
+            brief = await asyncio.to_thread(brief_of, row, file, self._reader, self._opener.given)
             began_ns = time.monotonic_ns()
             made = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
         if isinstance(made, Failure):

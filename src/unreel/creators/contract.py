@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from unreel.core.failure import Failure
 
@@ -16,6 +16,11 @@ class Setting(StrEnum):
     IMAGE_AND_TEXT = "image+text"
     IMAGE = "image"
     TEXT = "text"
+
+
+Given = Literal["brief", "source", "name"]
+"""What a creator is shown of a scene: words and first frame; the real clip itself, for controls and injected traces; or
+its name alone, where its clips lie ready."""
 
 
 class Side(StrEnum):

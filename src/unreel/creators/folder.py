@@ -12,7 +12,7 @@ from pydantic import Field
 from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.creators.contract import Brief, Creator, Given, Made, Setting, Side, Workplace
 from unreel.creators.kind import CreatorKeys, Surroundings
 from unreel.recipes.section import Text, Unit
 
@@ -37,6 +37,10 @@ class FolderKeys(CreatorKeys):
     """Change it when the clips change: another version is another entrant."""
     cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")] | None = None
     """What one clip cost whoever made it."""
+
+    @property
+    def given(self) -> Given:
+        return "name"
 
     def open(self, name: str, around: Surroundings) -> Creator:
         return FolderCreator(

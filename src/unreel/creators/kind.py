@@ -8,7 +8,7 @@ from typing import ClassVar
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings
-from unreel.creators.contract import Creator, Setting, Side
+from unreel.creators.contract import Creator, Given, Setting, Side
 from unreel.recipes.section import Section
 
 _DIGITS = 8
@@ -45,6 +45,11 @@ class CreatorKeys(Section):
     def usual(self) -> tuple[Setting, ...]:
         """What it starts from where the recipe does not say."""
         return (Setting.IMAGE_AND_TEXT,)
+
+    @property
+    def given(self) -> Given:
+        """What it is shown of a scene."""
+        return "source" if self.side is Side.CONTROL else "brief"
 
     def label(self, title: str) -> str:
         """The part of its stable name that people read; its title where nothing tells it better."""

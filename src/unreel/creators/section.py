@@ -10,7 +10,7 @@ from pydantic import ConfigDict, model_validator
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import Settings
-from unreel.creators.contract import Creator, Setting, Side
+from unreel.creators.contract import Creator, Given, Setting, Side
 from unreel.creators.held import HeldKeys
 from unreel.creators.kind import CreatorKeys, Surroundings
 from unreel.creators.roster import CREATORS
@@ -29,7 +29,8 @@ class CreatorOpener:
     """It must pickle: workers call it."""
     side: Side
     settings: tuple[Setting, ...]
-    """What it is to start from: one clip of each scene for each."""
+    """What it is to start from: one clip of each scene for each. A control starts from the clip, and is made once."""
+    given: Given = "brief"
     seed: int = 0
     at_once: int = 2
     """Clips that are in the making together."""
@@ -101,7 +102,8 @@ class CreatorSection(Section):
             title=self.name,
             build=partial(_open, self, name, around),
             side=keys.side,
-            settings=asked,
+            settings=asked[:1] if keys.side is Side.CONTROL else asked,
+            given=keys.given,
             seed=self.seed,
             at_once=keys.at_once,
         )

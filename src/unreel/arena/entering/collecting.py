@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.briefs import Commission
 from unreel.arena.entering.finding import Finding, Weight
 from unreel.arena.entering.look import Subject
 from unreel.arena.working_folder import BENCH
@@ -16,6 +15,7 @@ from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.creators.contract import Brief, Creator, Made, Setting
 from unreel.creators.folder import ENDINGS
+from unreel.creators.section import CreatorOpener
 from unreel.engine.access import Access
 
 _ANY_LENGTH_US: Final = 1
@@ -30,24 +30,24 @@ class Collected:
 
 
 def collect_clips(
-    asked: Commission, scenes: Sequence[str], *, into: Path, root: Path, access: Access
+    opener: CreatorOpener, scenes: Sequence[str], *, into: Path, root: Path, access: Access
 ) -> Collected:
     """Copy the clip of each scene and setting below `into`, in the names that a folder creator looks for.
 
     `root` is the season's folder, where the work is done.
     """
-    return asyncio.run(_collect(asked, scenes, into=into, root=root, access=access))
+    return asyncio.run(_collect(opener, scenes, into=into, root=root, access=access))
 
 
 async def _collect(
-    asked: Commission, scenes: Sequence[str], *, into: Path, root: Path, access: Access
+    opener: CreatorOpener, scenes: Sequence[str], *, into: Path, root: Path, access: Access
 ) -> Collected:
-    creator = asked.opener.open()
+    creator = opener.open()
     subjects: list[Subject] = []
     findings: list[Finding] = []
     try:
         for scene in scenes:
-            for setting in asked.settings:
+            for setting in opener.settings:
                 key = digest("entry", str(into), scene, setting.value)
                 place = DiskWorkplace(root=root, key=key, access=access)
                 taken = await _take(creator, _brief(scene, setting), place, Folder(into))

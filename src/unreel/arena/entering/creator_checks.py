@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.briefs import commission
 from unreel.arena.entering.clip_rules import judge_clip
 from unreel.arena.entering.collecting import collect_clips, unknown_clips
 from unreel.arena.entering.copies import NEAR_BITS, Printed, copied_by, find_copies
@@ -58,10 +57,10 @@ def check_creator(section: CreatorSection, grounds: Grounds, *, into: Path) -> C
     if not isinstance(keys, FolderKeys):
         return Checked(findings=tuple(findings), sha256={})
     access = grounds.access
-    asked = commission(section, section.opener(settings=access.settings, trusted=access.trusted))
+    opener = section.opener(settings=access.settings, trusted=access.trusted)
     open_scenes = [scene for scene in grounds.scenery.scenes if scene not in grounds.hidden]
-    taken = collect_clips(asked, open_scenes, into=into, root=grounds.folder, access=access)
-    strange = tuple(unknown_clips(Path(keys.folder), grounds.scenery.scenes, asked.settings))
+    taken = collect_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
+    strange = tuple(unknown_clips(Path(keys.folder), grounds.scenery.scenes, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(Finding(check="ids", weight=Weight.REFUSES, words=words, clips=strange))
