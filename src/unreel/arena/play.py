@@ -15,8 +15,8 @@ SAID_GENERATED: Final = 1
 SILENT: Final = -1
 """Asked, and no answer that could be read: a failure, or a text that says neither."""
 
-REAL_SOURCE: Final = ""
-"""Among sources: real clips, which nobody made."""
+REAL: Final = ""
+"""In the place of a creator's name, which nobody has: real clips."""
 
 Indices = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ class Lineup:
     @property
     def sources(self) -> tuple[str, ...]:
         """Whose clips there are: the creators, then real clips, then the controls."""
-        return (*self.creators, REAL_SOURCE, *self.controls)
+        return (*self.creators, REAL, *self.controls)
 
     @property
     def source(self) -> npt.NDArray[np.int64]:

@@ -64,7 +64,7 @@ def told_of(clip: str) -> ClipTold:
 def stand(played: Play) -> Standings:
     """Both boards by plain shares, with intervals of the textbook."""
     heard = hear(played)
-    makers = heard.makers()
+    makers = {name: heard.clips_of(name) for name in played.lineup.sources}
     creators = [(name, makers[name]) for name in played.lineup.creators]
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
     made = [_creator(heard, name, clips) for name, clips in creators]
@@ -105,9 +105,8 @@ def _reviewer(heard: Heard, place: int) -> Standing:
     made = heard.truth == SAID_GENERATED
     read, right, said = heard.read[place], heard.right[place], heard.said[place]
     asked = heard.asked(place)
-    lacks = [
-        maker for maker, clips in heard.makers().items() if len(clips) and not asked[clips].any()
-    ]
+    makers = {maker: heard.clips_of(maker) for maker in heard.play.lineup.sources}
+    lacks = [maker for maker, clips in makers.items() if len(clips) and not asked[clips].any()]
     return Standing(
         name=name,
         kind="floor" if name in heard.play.floors else "reviewer",

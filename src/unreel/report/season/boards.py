@@ -20,7 +20,7 @@ from unreel.report.boards.tables import (
     figure_column,
     measured_cell,
 )
-from unreel.report.season.view import PAGES, address
+from unreel.report.season.view import PAGES, address, side_of
 from unreel.report.season.words import Side, figure_of, further, leading, ranks_by
 
 _NAMED: Final = 3
@@ -43,14 +43,10 @@ class Sheet:
     retired: frozenset[str] = frozenset()
     shows_clips: bool = True
 
-    def side(self, side: Side) -> tuple[Standing, ...]:
-        """All on that board, in order."""
-        return self.standings.reviewers if side == "reviewer" else self.standings.creators
-
 
 def board_panel(sheet: Sheet, side: Side) -> Panel:
     """One board: its chart, its table, and behind a heading who is above whom how often."""
-    standings = sheet.side(side)
+    standings = side_of(sheet.standings, side)
     figure = figure_of(ranks_by(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
     controls = [standing for standing in standings if standing.kind == "control"]

@@ -48,7 +48,7 @@ class Section:
 def sections(season: Season, heard: Mapping[str, Heard], maker: str) -> Iterator[Section]:
     """Every reviewer that was asked about clips of `maker`, under each condition; `heard` is by sheet."""
     for sheet, table in heard.items():
-        clips = table.makers().get(maker, np.array([], dtype=np.intp))
+        clips = table.clips_of(maker)
         for reviewer in range(len(table.play.reviewers)):
             asked = clips[table.asked(reviewer)[clips]]
             if len(asked):

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from unreel.arena.play import REAL, SAID_GENERATED
 from unreel.arena.standings import Standing
 from unreel.pages.player import PlayerSpec, TrackSpec
 from unreel.report.boards.downloads import FOLDER
@@ -14,7 +15,7 @@ from unreel.report.boards.tables import Cell, Column, Line, Table, exact_cell
 from unreel.report.season.cells import sections
 from unreel.report.season.entrant import EntrantPage, Part, figures_table, tell_places
 from unreel.report.season.heard import SIDES, Heard
-from unreel.report.season.view import REAL, ClipTold, Season, address
+from unreel.report.season.view import ClipTold, Season, address
 
 _MICRO: Final = 1_000_000
 _NOBODYS: Final = "What nobody made: whoever calls these generated is wrong."
@@ -60,7 +61,7 @@ def _clips(
 ) -> list[tuple[int, str, ClipTold | None]]:
     """Its clips under the first condition that has them: place, name and what is known."""
     for table in heard.values():
-        places = table.makers().get(name, np.array([], dtype=np.intp))
+        places = table.clips_of(name)
         if len(places):
             shown = table.play.lineup.clips
             return [(int(i), shown[i], season.clips.get(shown[i])) for i in places]
@@ -101,9 +102,9 @@ def _tiles(
 def _given_away(season: Season, heard: Mapping[str, Heard], name: str, *, file: str) -> Part:
     lines = []
     for table in heard.values():
-        places = table.makers().get(name, np.array([], dtype=np.intp))
+        places = table.clips_of(name)
         n_read = table.read[:, places].sum(axis=0)
-        n_caught = (table.said[:, places] == 1).sum(axis=0)
+        n_caught = (table.said[:, places] == SAID_GENERATED).sum(axis=0)
         for at in np.lexsort((places, -n_caught / np.maximum(n_read, 1))):
             clip = int(places[at])
             lines.append(_clip_line(season, table, clip, (int(n_caught[at]), int(n_read[at]))))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from unreel.arena.play import REAL
 from unreel.arena.standings import Standing
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
@@ -11,7 +12,7 @@ from unreel.report.boards.downloads import latex_block, table_csv, table_files
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
 from unreel.report.season.boards import named
 from unreel.report.season.cells import Section
-from unreel.report.season.view import PAGES, REAL, REAL_TITLE, Season, address
+from unreel.report.season.view import PAGES, REAL_TITLE, Season, address
 from unreel.report.season.words import Side, figure_of
 
 HOME: Final = "../index.html"

@@ -8,7 +8,7 @@ from unreel.arena.standings import Cell, Standing, Standings
 from unreel.core.estimate import Estimate, Measured
 from unreel.report.season.history import track
 from unreel.report.season.view import Season, address, side_of
-from unreel.report.season.words import figure_of, ranks_by
+from unreel.report.season.words import SIDES, figure_of, ranks_by
 
 
 def standings_json(season: Season) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def matrix_json(season: Season) -> dict[str, Any]:
 def history_json(seasons: Sequence[Season]) -> dict[str, Any]:
     """The figure that ranks of every entrant in every season; `null` where it did not play."""
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
-    for side in ("reviewer", "creator"):
+    for side in SIDES:
         rows = track(seasons, side)
         board = side_of(seasons[-1].standings[0], side)
         told[f"{side}s"] = {

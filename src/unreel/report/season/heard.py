@@ -6,12 +6,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Play
-from unreel.report.season.view import REAL
+from unreel.arena.grid import UNASKED, generated, lay_out
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Play
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
 SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
-_UNASKED: Final = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,33 +19,27 @@ class Heard:
 
     play: Play
     said: npt.NDArray[np.int8]
-    """A row for each reviewer, a column for each clip; `_UNASKED` where nobody asked."""
+    """A row for each reviewer, a column for each clip; `UNASKED` where nobody asked."""
+    source: npt.NDArray[np.int64]
+    """Of each clip: whose it is, as a place in the lineup's `sources`."""
     truth: npt.NDArray[np.int8]
     """What should be said of each clip."""
     right: npt.NDArray[np.bool_]
     read: npt.NDArray[np.bool_]
     """Where there is an answer that could be read."""
+    n_right: npt.NDArray[np.intp]
+    """Reviewers that are right, by clip."""
+    n_read: npt.NDArray[np.intp]
+    """Reviewers whose answer could be read, by clip."""
 
-    def makers(self) -> dict[str, npt.NDArray[np.intp]]:
-        """Places of the clips by who made them: real ones first, then creators, then controls."""
-        lineup = self.play.lineup
-        real = (lineup.creator == NOBODY) & (lineup.control == NOBODY)
-        found = {REAL: np.flatnonzero(real)}
-        found |= {
-            name: np.flatnonzero(lineup.creator == i) for i, name in enumerate(lineup.creators)
-        }
-        found |= {
-            name: np.flatnonzero(lineup.control == i) for i, name in enumerate(lineup.controls)
-        }
-        return found
+    def clips_of(self, maker: str) -> npt.NDArray[np.intp]:
+        """Places of the clips by a creator or of a control, or of the real ones; none where nobody is called so."""
+        places = [at for at, name in enumerate(self.play.lineup.sources) if name == maker]
+        return np.flatnonzero(np.isin(self.source, places))
 
     def maker(self, clip: int) -> str:
         """Who made that clip."""
-        lineup = self.play.lineup
-        if lineup.creator[clip] != NOBODY:
-            return lineup.creators[int(lineup.creator[clip])]
-        at = int(lineup.control[clip])
-        return REAL if at == NOBODY else lineup.controls[at]
+        return self.play.lineup.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:
         """What that reviewer said of the clip; "" where it was not asked."""
@@ -54,29 +47,29 @@ class Heard:
 
     def asked(self, reviewer: int) -> npt.NDArray[np.bool_]:
         """The clips that it was asked about."""
-        return np.asarray(self.said[reviewer] != _UNASKED)
+        return np.asarray(self.said[reviewer] != UNASKED)
 
     def worst(self, reviewer: int) -> npt.NDArray[np.intp]:
         """Clips that it got wrong, those first that most others got right; then what could not be read."""
-        share = self.right_of_others(reviewer) / np.maximum(self.read_of_others(reviewer), 1)
+        n_others = np.maximum(self.n_read - self.read[reviewer], 1)
+        share = (self.n_right - self.right[reviewer]) / n_others
         missed = np.flatnonzero(self.asked(reviewer) & ~self.right[reviewer])
         silent = ~self.read[reviewer][missed]
         return missed[np.lexsort((missed, -share[missed], silent))]
 
-    def right_of_others(self, reviewer: int) -> npt.NDArray[np.intp]:
-        """How many others are right, by clip."""
-        return np.asarray(self.right.sum(axis=0) - self.right[reviewer])
-
-    def read_of_others(self, reviewer: int) -> npt.NDArray[np.intp]:
-        """How many others gave an answer that could be read, by clip."""
-        return np.asarray(self.read.sum(axis=0) - self.read[reviewer])
-
 
 def hear(play: Play) -> Heard:
     """The answers of `play`; of two about one clip, the later."""
-    said = np.full((len(play.reviewers), len(play.lineup.clips)), _UNASKED, dtype=np.int8)
-    said[play.reviewer, play.clip] = play.said
-    made = play.lineup.creator != NOBODY
+    said, made = lay_out(play), generated(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
-    read = (said == SAID_REAL) | (said == SAID_GENERATED)
-    return Heard(play=play, said=said, truth=truth, right=said == truth[None, :], read=read)
+    right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
+    return Heard(
+        play=play,
+        said=said,
+        source=play.lineup.source,
+        truth=truth,
+        right=right,
+        read=read,
+        n_right=right.sum(axis=0),
+        n_read=read.sum(axis=0),
+    )

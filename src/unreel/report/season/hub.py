@@ -15,14 +15,13 @@ from unreel.core.estimate import Estimate
 from unreel.core.plain import plain
 from unreel.protocols.figures import Figure
 from unreel.report.season.view import Season, address, side_of
-from unreel.report.season.words import Side, figure_of, ranks_by
+from unreel.report.season.words import SIDES, Side, figure_of, ranks_by
 
 FOLDER: Final = "hub"
 DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"
 FRAMEWORK: Final = "unreel"
 _REPOSITORY: Final = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 _ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
-_SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ class Listing:
 def hub_files(season: Season, listing: Listing) -> dict[str, str]:
     """The files by name: one for the data set, one for each entrant with a rank."""
     files = {DATASET_FILE: _registration(season, listing)}
-    for side in _SIDES:
+    for side in SIDES:
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
             entries = list(_results(season, listing, side, name))
             if entries:
@@ -80,7 +79,7 @@ def _registration(season: Season, listing: Listing) -> str:
         "tasks:",
     ]
     for board in season.standings:
-        for side in _SIDES:
+        for side in SIDES:
             lines.append(f"  - id: {_quoted(task_id(season, side, board))}")
             lines += ["    config: default", f"    split: {_quoted(listing.split)}"]
     return "\n".join(lines) + "\n"

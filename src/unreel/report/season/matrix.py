@@ -56,7 +56,8 @@ def heat_map(sheet: Sheet) -> Heat | None:
     met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
     if not met:
         return None
-    columns = [c for c in standings.creators if any(creator == c.name for _, creator in met)]
+    met_by_somebody = {creator for _, creator in met}
+    columns = [c for c in standings.creators if c.name in met_by_somebody]
     rows = []
     for reviewer in standings.reviewers:
         found = [_square(sheet, reviewer, c, met.get((reviewer.name, c.name))) for c in columns]

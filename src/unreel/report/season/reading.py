@@ -101,7 +101,8 @@ def _clips(
 ) -> Iterator[tuple[str, ClipTold]]:
     benchmark, controls = open_set(folder), read_controls(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
-    rows = {_key(row, entrants): row for row in made if row["failure_reason"] is None}
+    shown = entrants.shown(entrants.creators)
+    rows = {_key(row, shown): row for row in made if row["failure_reason"] is None}
     for entry, clip in Survey(look_table(folder)).find(benchmark, entries):
         maker = controls.get(entry.name) or maker_of(entry.origin)
         row = rows.get((maker, entry.group))
@@ -118,9 +119,9 @@ def _clips(
         )
 
 
-def _key(row: Mapping[str, Any], entrants: Entrants) -> tuple[str, str]:
+def _key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
     """Whose clip a row of the table is, as boards call it, and of which scene."""
-    creator = entrants.shown(entrants.creators).get(row["name"]) or str(row["creator"])
+    creator = shown.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == Side.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
     return maker, str(row["scene"])
@@ -148,9 +149,10 @@ def _usd(row: Mapping[str, Any] | None) -> Decimal | None:
 
 def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
+    shown = entrants.shown(entrants.creators)
     for row in made:
         if row["failure_reason"] is not None:
-            maker, scene = _key(row, entrants)
+            maker, scene = _key(row, shown)
             why = f"{row['failure_reason']}: {short(row['failure_detail'] or '')}"
             found.setdefault(maker, {})[scene] = why
     return found

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from unreel.arena.play import SAID_REAL, Play
+from unreel.arena.play import REAL, SAID_REAL, Play
 from unreel.arena.standings import Standing
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, exact_cell, measured_cell
@@ -13,7 +13,7 @@ from unreel.report.season.cells import short
 from unreel.report.season.entrant import EntrantPage, Part, figures_table, tell_places
 from unreel.report.season.heard import Heard
 from unreel.report.season.matrix import cell_id
-from unreel.report.season.view import REAL, Season, address
+from unreel.report.season.view import Season, address
 
 
 def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> EntrantPage:
@@ -80,7 +80,7 @@ def _mistakes(
 def _mistake_table(season: Season, table: Heard, sheet: str, name: str, *, file: str) -> Table:
     play = table.play
     own = play.reviewers.index(name)
-    n_right, n_read = table.right_of_others(own), table.read_of_others(own)
+    n_right, n_read = table.n_right - table.right[own], table.n_read - table.read[own]
     worst = [int(clip) for clip in table.worst(own)]
     reasons = _reasons(season, play, name)
     lines = []

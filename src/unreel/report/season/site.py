@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from unreel.arena.play import REAL
 from unreel.arena.standings import Standings
 from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import Folder
@@ -32,8 +33,8 @@ from unreel.report.season.hub import FOLDER as HUB
 from unreel.report.season.hub import Listing, hub_files
 from unreel.report.season.matrix import Heat, heat_map
 from unreel.report.season.reviewer_page import reviewer_page
-from unreel.report.season.view import PAGES, REAL, Season, address
-from unreel.report.season.words import Side, define
+from unreel.report.season.view import PAGES, Season, address, side_of
+from unreel.report.season.words import SIDES, define
 
 PAGE: Final = "index.html"
 BADGES: Final = "badges"
@@ -49,7 +50,6 @@ _OURS: Final = re.compile(
     r"(reviewer|creator)-[a-z0-9-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations|entries)[a-z0-9-]*\.(csv|tex)"
 )
 """Names of files that earlier pages may have left."""
-_SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +128,11 @@ def _data_files(seasons: Sequence[Season]) -> dict[str, str]:
     for side, name in season.entrants():
         files[f"{PAGES}/{address(side, name)}.json"] = to_text(entrant_json(season, side, name))
     first = season.standings[0]
-    for kind, board in zip(_SIDES, (first.reviewers, first.creators), strict=True):
+    for side in SIDES:
+        board = side_of(first, side)
         for standing in board:
-            drawn = badge(season.name, standing, board, kind)
-            files[f"{BADGES}/{address(kind, standing.name)}.svg"] = drawn
+            drawn = badge(season.name, standing, board, side)
+            files[f"{BADGES}/{address(side, standing.name)}.svg"] = drawn
     return files
 
 
@@ -148,7 +149,7 @@ def _replace(folder: Folder, files: Mapping[str, str]) -> None:
 def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, str]]:
     season = seasons[-1]
     sheets = [_sheet(season, number) for number in range(len(season.standings))]
-    found = (history_panel(seasons, side) for side in _SIDES)
+    found = (history_panel(seasons, side) for side in SIDES)
     history = [name_tables(panel) for panel in found if panel is not None]
     changes = [name_tables(p) for p in ablation_panels(season.ablations, season.leanings)]
     entries = entry_tables(season.entries)
@@ -192,7 +193,7 @@ def _sheet(season: Season, number: int) -> Shown:
         id=sheet.id,
         title=standings.condition,
         told=_rests_on(standings),
-        panels=tuple(name_tables(board_panel(sheet, side)) for side in _SIDES),
+        panels=tuple(name_tables(board_panel(sheet, side)) for side in SIDES),
         heat=heat_map(sheet),
     )
 

@@ -15,8 +15,6 @@ from unreel.arena.standings import Standing, Standings
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
 
-REAL: Final = ""
-"""In the place of a creator's name, which nobody has: real clips."""
 REAL_TITLE: Final = "Real clips"
 PAGES: Final = "entrants"
 """Folder of the pages of single entrants."""
@@ -32,8 +30,6 @@ class ClipTold:
     """How it came about: model, seed, parameters, as terms and words."""
     cost_usd: Decimal | None = None
     took_us: int | None = None
-    failure: str = ""
-    """Why it was never made; "" for a clip that is there."""
     player: PlayerSpec | None = None
     """`None` where the clip may not be shown, or is not here."""
 

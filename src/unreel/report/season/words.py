@@ -10,6 +10,7 @@ from unreel.arena.standings import Standing
 from unreel.protocols.figures import Better, Figure
 
 Side = Literal["reviewer", "creator"]
+SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
 _LEADING: Final = (
     "accuracy",
     "caught",
