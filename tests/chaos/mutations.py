@@ -158,26 +158,24 @@ MUTATIONS = (
     Mutation(
         "rows that wait at the end are dropped",
         "committer.py",
-        """            rows, self._buffer = self._buffer, []
-            return rows
+        """            if self._closing and not self._buffer:
 """,
-        """            rows, self._buffer = self._buffer, []
-            return [] if self._closing else rows
+        """            if self._closing:
 """,
         (TABLE + "test_what_was_committed_is_read_back",),
     ),
     Mutation(
         "the runner never waits for the committer",
         "committer.py",
-        "if len(self._buffer) >= _ROOM * self._pace.rows:",
+        "if not self._has_room():",
         "if False:",
         (LOCAL + "test_a_slow_committer_slows_the_stages",),
     ),
     Mutation(
         "one answer of a commit is changed",
         "committer.py",
-        "            write(rows)\n",
-        '            write([*rows[:-1], rows[-1] | {"text": "another"}])\n',
+        "            return [(rows, schema.batch(rows))]\n",
+        '            return [(rows, schema.batch([*rows[:-1], rows[-1] | {"text": "another"}]))]\n',
         (CHAOS + "test_driver_kills_lose_nothing_and_double_nothing",),
     ),
     Mutation(

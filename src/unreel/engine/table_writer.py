@@ -17,16 +17,18 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.errors import UnreadableSourceError
+from unreel.engine.fragments import Fragment, find_joins
 from unreel.engine.keys import doubled_keys
 from unreel.engine.lock import WriterLock
 from unreel.engine.stage import Row
 from unreel.engine.table import Table
 
-FRAGMENT_ROWS: Final = 8_192
-"""Compaction leaves fragments of this size alone, so a row is rewritten a bounded number of times."""
-
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
+
+_GROWTH_AT_WORK: Final = 8
+_GROWTH_AT_REST: Final = 2
+"""Rows come too fast to be copied often, and rest where nothing follows soon."""
 
 
 class TableWriter:
@@ -51,41 +53,78 @@ class TableWriter:
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows whose keys are not in the table."""
-        batch = self._table.schema.batch(rows)
-        data = pa.Table.from_batches([batch])
-        fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
-        self._commit(lance.LanceOperation.Append(fragments), len(rows))
+        self.add([self._table.schema.batch(rows)])
 
-    def replace(self, rows: Sequence[Row]) -> None:
+    def add(self, batches: Sequence[Any]) -> None:
+        """Add the rows of `batches`, whose keys are not in the table, in one commit."""
+        data = pa.Table.from_batches(batches)
+        fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
+        self._commit(lance.LanceOperation.Append(fragments), data.num_rows)
+
+    def replace(self, batches: Sequence[Any]) -> None:
         """Put rows in the place of those with their keys: out and in, in one commit."""
-        batch = self._table.schema.batch(rows)
+        data = pa.Table.from_batches(batches)
         merge = self._dataset.merge_insert("key")
         merge = merge.when_matched_update_all().when_not_matched_insert_all()
-        transaction, _ = merge.execute_uncommitted(pa.Table.from_batches([batch]))
-        self._commit(transaction, len(rows))
+        transaction, _ = merge.execute_uncommitted(data)
+        self._commit(transaction, data.num_rows)
 
-    def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
-        """Join small fragments and let go of versions older than `keep`."""
-        plan = Compaction.plan(
-            self._dataset,
-            CompactionOptions(
-                target_rows_per_fragment=FRAGMENT_ROWS, num_threads=1, batch_size=1024
-            ),
-        )
+    def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
+        """Join the fragments that `find_joins` names, if there are any."""
+        joins = find_joins(self._fragments(), growth=growth, at_least=at_least)
+        if not joins:
+            return
         with self._table.reading():
-            rewrites = [task.execute(self._dataset) for task in plan.tasks]
+            tasks = [task for joined in joins for task in self._plan(joined)]
+            rewrites = [task.execute(self._dataset) for task in tasks]
         n_rewritten = sum(rewrite.metrics.fragments_removed for rewrite in rewrites)
         self._observe("rewritten", n_rewritten)
         self._lock.verify()
-        if rewrites:
+        before = self._dataset.version
+        if self._dataset.latest_version == before:
             Compaction.commit(self._dataset, rewrites)
+        # One version keeps numbers free for the fragments, and the next has them.
+        if self._dataset.version not in {before + 1, before + 2}:
+            raise self._not_alone()
         self._observe("compacted", n_rewritten)
+
+    def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
+        """Leave few fragments, and let go of versions older than `keep`."""
+        self.join(growth=_GROWTH_AT_REST)
+        self.let_go(keep=keep)
+
+    def let_go(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
+        """Remove versions older than `keep`, and what no version names."""
         # Data without a manifest is what a killed committer left: only the holder of the lock writes.
         # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
         self._lock.verify()
         older_than = keep + self._set_forward()
         self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
         self._dataset.checkout_latest()
+
+    def _fragments(self) -> list[Fragment]:
+        found = [fragment.metadata for fragment in self._dataset.get_fragments()]
+        return [
+            Fragment(
+                id=one.id,
+                rows=one.num_rows,
+                gone=one.physical_rows - one.num_rows,
+                n_bytes=sum(file.file_size_bytes or 0 for file in one.files),
+            )
+            for one in found
+        ]
+
+    def _plan(self, joined: list[Fragment]) -> list[Any]:
+        """The tasks that make one fragment of neighbours."""
+        ours = {fragment.id for fragment in joined}
+        others = [number for number in self._dataset.fragment_ids() if number not in ours]
+        options = CompactionOptions(
+            target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in joined),
+            excluded_fragment_ids=others,
+            num_threads=1,
+            batch_size=1024,
+        )
+        return list(Compaction.plan(self._dataset, options).tasks)
 
     def _set_forward(self) -> timedelta:
         """By how much the clock was set forward: Lance would take young versions for old ones."""
@@ -120,10 +159,13 @@ class TableWriter:
             self._dataset = lance.LanceDataset.commit(self._dataset, operation, read_version=before)
         # Lance lets two appends both win, so a foreign version is the only sign of a second writer.
         if self._dataset.version != before + 1:
-            problem = "something else committed to it during this run"
-            remedy = "End the other writer and run again: nothing that was committed is asked twice"
-            raise UnreadableSourceError(self._table.place.uri, problem, remedy)
+            raise self._not_alone()
         self._observe("committed", n_rows)
+
+    def _not_alone(self) -> UnreadableSourceError:
+        problem = "something else committed to it during this run"
+        remedy = "End the other writer and run again: nothing that was committed is asked twice"
+        return UnreadableSourceError(self._table.place.uri, problem, remedy)
 
     def _prepare(self) -> Any:
         place, schema = self._table.place, self._table.schema
