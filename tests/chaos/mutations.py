@@ -75,10 +75,10 @@ MUTATIONS = (
     Mutation(
         "the lock is not looked at before a commit",
         "table_writer.py",
-        """        self._lock.verify()
-        before = self._dataset.version
+        """        self._observe("written", n_rows)
+        self._lock.verify()
 """,
-        """        before = self._dataset.version
+        """        self._observe("written", n_rows)
 """,
         (COMPACTION + "test_what_was_written_when_the_lease_was_lost_is_not_committed",),
     ),
@@ -120,8 +120,8 @@ MUTATIONS = (
     Mutation(
         "a second try is appended",
         "committer.py",
-        "(again, self._writer.replace)",
-        "(again, self._writer.append)",
+        "(self._again, self._writer.replace)",
+        "(self._again, self._writer.add)",
         (TABLE + "test_a_second_try_replaces_the_failure_in_one_commit",),
     ),
     Mutation(
@@ -134,12 +134,11 @@ MUTATIONS = (
     Mutation(
         "keys are told before their commit",
         "committer.py",
-        """        try:
-            write(rows)
+        """                write(draft.batches)
+                self._report(draft)
 """,
-        """        self._report(rows)
-        try:
-            write(rows)
+        """                self._report(draft)
+                write(draft.batches)
 """,
         (TABLE + "test_keys_are_told_once_readers_can_see_them",),
     ),
