@@ -19,7 +19,7 @@ from unreel.core.errors import (
 )
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
-from unreel.engine.keys import FRUGAL, doubled_keys
+from unreel.engine.keys import KeyIndex
 from unreel.engine.place import Place
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
@@ -57,11 +57,19 @@ class _AbsentTableError(UnreadableSourceError):
 
 
 class Table:
-    """The table at `place`, read as of the moment of each call."""
+    """The table at `place`, read as of the moment of each call.
+
+    It remembers where keys lie: who asks often keeps one of it.
+    """
 
     def __init__(self, place: Place, schema: TableSchema) -> None:
         self.place = place
         self.schema = schema
+        self._index = KeyIndex()
+        self._unique: KeyIndex | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.place, self.schema)
 
     def exists(self) -> bool:
         """Whether anything was ever committed here."""
@@ -142,9 +150,22 @@ class Table:
             return []
         if columns is not None:
             columns = [name for name in columns if name in dataset.schema.names]
-        quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
-        scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **FRUGAL)
-        return [row for batch in scan for row in self._rows_of(batch)]
+        wanted = set(keys)
+        index = self.key_index(dataset)
+        slots = index.candidates(list(wanted))
+        with self.reading():
+            return [
+                row
+                for batch in index.take(dataset, slots, columns)
+                for row in self._rows_of(batch)
+                if row["key"] in wanted
+            ]
+
+    def key_index(self, dataset: Any) -> KeyIndex:
+        """Where the keys of `dataset`, a version of this table, lie; only what is new in it is read."""
+        with self.reading():
+            self._index = self._index.follow(dataset)
+        return self._index
 
     def check(self) -> None:
         """Raise when a key is in the table twice, or a row is of a later release."""
@@ -217,8 +238,11 @@ class Table:
         return UnreadableSourceError(self.place.uri, f"cannot be read: {words_of(problem)}", remedy)
 
     def _require_unique_keys(self, dataset: Any) -> None:
+        index = self.key_index(dataset)
+        if index is self._unique:
+            return
         with self.reading():
-            doubled = doubled_keys(dataset)
+            doubled = index.doubled(dataset)
         if doubled:
             problem = f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}"
             folder = self.place.uri.rpartition("/")[0] or "."
@@ -227,3 +251,4 @@ class Table:
                 f"`unreel runs repair {folder}`"
             )
             raise UnreadableSourceError(self.place.uri, problem, remedy)
+        self._unique = index
