@@ -106,7 +106,8 @@ class Mixer:
         """Of each stamp: sums of products of its halves of words, which two stamps seldom share."""
         words = stamps.view(np.uint32) + self._addends
         products = words[:, 0::2].astype(np.uint64) * words[:, 1::2]
-        return products.sum(axis=1, dtype=np.uint64)
+        marks: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
+        return marks
 
     def _stamp(self, text: bytes, person: bytes = b"") -> NDArray[np.uint8]:
         state = hashlib.blake2b(text, digest_size=STAMP_BYTES, key=self._secret, person=person)
@@ -184,8 +185,8 @@ class KeyIndex:
             return self
         kept = self._without(present)
         if kept.n_slots > 2 * len(kept.marks.marks):
-            return KeyIndex()._extended(dataset, list(present.values()))
-        return kept._extended(dataset, new)
+            return KeyIndex().extended(dataset, list(present.values()))
+        return kept.extended(dataset, new)
 
     def _without(self, present: Any) -> "KeyIndex":
         """Less the rows of fragments that are not `present`."""
@@ -199,7 +200,7 @@ class KeyIndex:
             mixer=self.mixer, marks=marks, faces=faces, ids=self.ids, starts=self.starts
         )
 
-    def _extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
+    def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
         """With the rows of the fragments that are `new`."""
         lengths = [fragment.physical_rows for fragment in new]
         longer = KeyIndex(

@@ -30,7 +30,7 @@ from unreel.media.matching import HeldPrints, Match, find_matches
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(Fingerprint)
-_LOOK: Final = 1024
+_LOOK: Final = 4096
 
 OnStep = Callable[[str, Progress], None]
 """Told `clips` or `fingerprints`, and how far that part is."""
