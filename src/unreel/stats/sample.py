@@ -16,6 +16,7 @@ __all__ = (
     "Array",
     "BoolArray",
     "Clusters",
+    "Codes",
     "Draw",
     "IntArray",
     "Sample",
@@ -62,7 +63,7 @@ class Sample:
     @classmethod
     def of(cls, columns: Iterable[npt.NDArray[Any]], clusters: Clusters = None) -> "Sample":
         """Group the rows of equally long `columns`, which may come one at a time, by what they are drawn with."""
-        codes = _Codes.of(columns)
+        codes = Codes.of(columns)
         order = np.argsort(codes.code, kind="stable")
         starts = np.cumsum(codes.counts) - codes.counts
         ties = Ties.of(clusters, len(order)).only(order)
@@ -131,7 +132,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Codes:
+class Codes:
     """Which distinct row every row is, found a column at a time: few are alive at once, however many there are."""
 
     code: npt.NDArray[Any]
@@ -141,7 +142,8 @@ class _Codes:
     """How many rows each distinct row stands for."""
 
     @classmethod
-    def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "_Codes":
+    def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "Codes":
+        """Of the rows of equally long `columns`, sorted by the first column, then the second, ..."""
         code, counts = None, np.zeros(0, np.int64)
         distinct: tuple[Array, ...] = ()
         for column in columns:
@@ -156,11 +158,18 @@ class _Codes:
             raise InvalidValueError(msg)
         return cls(code, distinct, counts)
 
+    @property
+    def first(self) -> IntArray:
+        """Where each distinct row comes first."""
+        first = np.empty(len(self.counts), np.int64)
+        first[self.code[::-1]] = np.arange(len(self.code))[::-1]
+        return first
+
 
 def _ranked(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
     """The different values in order, and the place of every row's among them."""
-    if column.dtype == np.bool_:
-        return np.array([0.0, 1.0]), column.view(np.int8)
+    if column.dtype == np.bool_ or ((column == 0) | (column == 1)).all():
+        return np.array([0.0, 1.0]), column.astype(np.int8)
     values, rank = np.unique(column, return_inverse=True)
     return values.astype(np.float64), rank
 
