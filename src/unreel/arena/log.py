@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -75,6 +76,14 @@ class Event:
     declared: bool = False
     """Whether its team said, before anything was played, that this try is the one to rank."""
     reasons: tuple[str, ...] = ()
+
+    @property
+    def when(self) -> datetime | None:
+        """The same as a date; `None` beyond all calendars."""
+        try:
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.at_us)
+        except OverflowError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,16 @@ from typing import Any
 
 from unreel.arena.ablations import Ablation, ablate, compare_plays
 from unreel.arena.leaning import Leaning, find_leanings
+from unreel.arena.lineup import read_lineup
 from unreel.arena.pair_ablation import compare_pairs
 from unreel.arena.pair_playing import read_pairs
 from unreel.arena.play import Play
 from unreel.arena.playing import read_play
 from unreel.arena.stored_season import stored_recipe
 from unreel.arena.working_folder import SeasonFolder, find_folder
+from unreel.cli.arena_words import spell
 from unreel.cli.output import Form, print_json, print_table, say
 from unreel.core.errors import InvalidSettingError
-from unreel.core.estimate import Estimate, Measured
 
 
 def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
@@ -35,7 +36,8 @@ def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _plays(folder: SeasonFolder) -> list[Play]:
-    return [read_play(folder, title) for title in folder.require_played().conditions]
+    entrants, lineup = folder.require_played(), read_lineup(folder)
+    return [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
 
 
 def _against(plays: Sequence[Play], other: SeasonFolder, name: str) -> list[Ablation]:
@@ -65,7 +67,7 @@ def _print_ablations(found: Sequence[Ablation], form: Form) -> None:
             "second": each.second,
             "reviewer": each.reviewer,
             "figure": each.figure,
-            "first less second": _spell(each.difference, 1),
+            "first less second": spell(each.difference, 1),
             "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
             "pairs": each.n_pairs,
             "left out": each.n_left_out,
@@ -82,18 +84,12 @@ def _print_leanings(found: Sequence[Leaning], form: Form) -> None:
         {
             "condition": each.condition,
             "reviewer": each.reviewer,
-            "said real": _spell(each.said_real, 1),
-            "sensitivity": _spell(each.sensitivity, 2),
-            "criterion": _spell(each.criterion, 2),
+            "said real": spell(each.said_real, 1),
+            "sensitivity": spell(each.sensitivity, 2),
+            "criterion": spell(each.criterion, 2),
         }
         for each in found
     ]
     columns = ("condition", "reviewer", "said real", "sensitivity", "criterion")
     title = "leanings: a criterion above 0 leans towards real"
     print_table(columns, rows, title=title, form=form)
-
-
-def _spell(found: Measured, places: int) -> str:
-    if not isinstance(found, Estimate):
-        return ""
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"

@@ -7,8 +7,8 @@ from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
 from unreel.arena.season_ranking import rank_pairs, rank_season
 from unreel.arena.standings import Standing, Standings
 from unreel.arena.working_folder import Entrants, SeasonFolder, find_folder
+from unreel.cli.arena_words import spell
 from unreel.cli.output import Form, print_json, print_table, say
-from unreel.core.estimate import Estimate
 
 _SHOWN: Final = frozenset(
     {"accuracy", "balanced", "said-real", "answered", "ability", "fakeness", "realism"}
@@ -82,20 +82,12 @@ def _print_board(
     ]
     rows = [
         {"rank": each.rank or "", what: each.name}
-        | {figure.name: _spell(each, figure) for figure in kept}
+        | {f.name: spell(each.figures.get(f.name), 2 if f.unit == "logit" else 1) for f in kept}
         | {"note": "; ".join(_notes(each))}
         for each in board
     ]
     columns = ["rank", what, *(figure.name for figure in kept), "note"]
     print_table(columns, rows, title=f"{what}s", form=form)
-
-
-def _spell(standing: Standing, figure: Figure) -> str:
-    found = standing.figures.get(figure.name)
-    if not isinstance(found, Estimate):
-        return ""
-    places = 2 if figure.unit == "logit" else 1
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
 
 
 def _notes(standing: Standing) -> Iterator[str]:

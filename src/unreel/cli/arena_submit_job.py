@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from unreel.arena.working_folder import SeasonFolder, find_folder, open_folder
 from unreel.cli.output import Form, echo, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
-from unreel.core.span import MICROSECONDS
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
 
@@ -130,9 +128,8 @@ def _print_log(history: History, tries: tuple[Tries, ...], form: Form) -> None:
 
 
 def _row(event: Event) -> dict[str, object]:
-    at = datetime.fromtimestamp(event.at_us / MICROSECONDS, UTC)
     return {
-        "at": at.strftime("%Y-%m-%d %H:%M:%S"),
+        "at": f"{event.when:%Y-%m-%d %H:%M:%S}" if event.when else "",
         "entry": event.entry,
         "board": event.kind,
         "team": event.team,

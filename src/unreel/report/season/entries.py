@@ -1,7 +1,6 @@
 """The log of a season as a table: every attempt, refusal and withdrawal."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from unreel.arena.log import Event
@@ -22,7 +21,8 @@ def entry_tables(events: Sequence[Event]) -> list[Table]:
 
 
 def _line(event: Event) -> Line:
-    words = (_when(event.at_us), event.entry, event.kind, event.team)
+    when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
+    words = (when, event.entry, event.kind, event.team)
     return Line(
         cells=(
             *(Cell(text=text) for text in words),
@@ -31,11 +31,3 @@ def _line(event: Event) -> Line:
             Cell(text="; ".join(event.reasons)),
         )
     )
-
-
-def _when(at_us: int) -> str:
-    try:
-        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
-    except OverflowError:
-        return ""
-    return f"{at:%Y-%m-%d %H:%M}"
