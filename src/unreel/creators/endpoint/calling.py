@@ -21,7 +21,6 @@ _MALFORMED_TRIES: Final = 3
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
-_MALFORMED: Final = (FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE)
 Told = Mapping[str, Any]
 
 
@@ -35,6 +34,11 @@ class Setback:
     absent: bool = False
     """There is nothing at that address."""
     wait_s: float = 0.0
+
+    @property
+    def makes_no_sense(self) -> bool:
+        """Whether a reply came that cannot be read."""
+        return self.failure.reason in {FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +60,9 @@ async def call(asked: Call) -> Told | Setback:
         outcome = await _once(asked)
         if not isinstance(outcome, Setback) or outcome.final or outcome.absent:
             return outcome
-        malformed += outcome.failure.reason in _MALFORMED
+        malformed += outcome.makes_no_sense
         wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
-        too_late = _now_s() + wait_s >= asked.until_s
+        too_late = now_s() + wait_s >= asked.until_s
         if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
             return _given_up(outcome, attempt)
         await asyncio.sleep(wait_s)
@@ -66,7 +70,7 @@ async def call(asked: Call) -> Told | Setback:
 
 
 async def _once(asked: Call) -> Told | Setback:
-    ends_at_s = min(asked.until_s, _now_s() + asked.patience.attempt_s)
+    ends_at_s = min(asked.until_s, now_s() + asked.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
             raw = await asked.send()
@@ -130,5 +134,6 @@ def _words(body: bytes) -> str:
         return readable(body[: 4 * _READABLE].decode(errors="replace"))
 
 
-def _now_s() -> float:
+def now_s() -> float:
+    """By the clock that deadlines are told in."""
     return asyncio.get_running_loop().time()

@@ -14,7 +14,7 @@ from unreel.core.identity import digest
 from unreel.core.retrying import Patience, backoff_s
 from unreel.creators.contract import Brief, Workplace
 from unreel.creators.endpoint.api import Api
-from unreel.creators.endpoint.calling import Call, Setback, Told, call, readable
+from unreel.creators.endpoint.calling import Call, Setback, Told, call, now_s, readable
 from unreel.creators.endpoint.client import RawReply, ServiceClient
 from unreel.creators.endpoint.filling import Order, fill, look_up, path_of, read_id
 from unreel.creators.endpoint.purse import Purse
@@ -93,7 +93,7 @@ class JobDesk:
     async def wait(self, job: Job, until_s: float) -> Told | Failure:
         """What the service tells of the job once it is done."""
         misses, last, attempt = 0, "", 0
-        while _now_s() < until_s:
+        while now_s() < until_s:
             outcome = await call(self._look(job, until_s))
             if not isinstance(outcome, Setback):
                 misses = attempt = 0
@@ -104,7 +104,7 @@ class JobDesk:
                 await self._pause(self.poll_s, until_s)
                 continue
             attempt += 1
-            misses = misses + 1 if outcome.absent or _makes_no_sense(outcome) else 0
+            misses = misses + 1 if outcome.absent or outcome.makes_no_sense else 0
             last = outcome.failure.detail
             if outcome.final or misses >= _MISSES:
                 return _lost(job, outcome)
@@ -187,19 +187,10 @@ class JobDesk:
         return int(told) if told.isdecimal() else 0
 
     async def _pause(self, wait_s: float, until_s: float) -> None:
-        await asyncio.sleep(max(0.0, min(wait_s, until_s - _now_s())))
-
-
-def _makes_no_sense(setback: Setback) -> bool:
-    reasons = (FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE)
-    return setback.failure.reason in reasons
+        await asyncio.sleep(max(0.0, min(wait_s, until_s - now_s())))
 
 
 def _lost(job: Job, setback: Setback) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
     return replace(failure, detail=f"job {readable(job.id)} {words}: {failure.detail}")
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

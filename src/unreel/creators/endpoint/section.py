@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidSettingError, known_names
 from unreel.core.retrying import Patience
 from unreel.core.server import Server, key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
-from unreel.creators.contract import Creator, Setting
+from unreel.creators.contract import Creator
 from unreel.creators.endpoint.api import SHAPES, Api, Shape, Words
 from unreel.creators.endpoint.purse import Price, Purse
 from unreel.creators.endpoint.way import Way
@@ -35,7 +35,6 @@ class Contact:
 class EndpointKeys(CreatorKeys):
     """The keys of a service."""
 
-    places: ClassVar[frozenset[str]] = frozenset()
     besides: ClassVar[frozenset[str]] = frozenset(
         {"url", "download_hosts", "deadline_s", "attempt_s", "poll_s", "max_mb", "max_connections"}
         | {"max_clips", "max_cost_usd", "usd_per_clip", "usd_per_second"}
@@ -89,10 +88,6 @@ class EndpointKeys(CreatorKeys):
             setting, problem = "attempt_s", "longer than deadline_s"
             raise InvalidSettingError(setting, problem, "Write a shorter one")
         return self
-
-    @property
-    def usual(self) -> tuple[Setting, ...]:
-        return (Setting.IMAGE_AND_TEXT,)
 
     @property
     def price(self) -> Price | None:
