@@ -1,4 +1,4 @@
-"""What ranking takes, in short: the long form is `benchmarks/arena_ranking.py`."""
+"""What reading and ranking a season take, in short: the long forms are `benchmarks/arena_ranking.py` and `arena_reading.py`."""
 
 import json
 import subprocess
@@ -13,5 +13,15 @@ def test_a_season_of_ten_by_ten_ranks_in_little_memory() -> None:
     done = subprocess.run(typed, check=True, capture_output=True, text=True)
     told = json.loads(done.stdout)
     assert told["answers"] == 10 * 11 * 150
+    assert told["cpu_s"] < 30
+    assert told["peak_mib"] < 512
+
+
+def test_each_answer_of_a_season_is_read_once_for_its_condition() -> None:
+    sizes = ["--reviewers", "2", "--clips", "102", "--conditions", "2"]
+    typed = [sys.executable, str(BENCHMARK.with_name("arena_reading.py")), *sizes, "--json"]
+    done = subprocess.run(typed, check=True, capture_output=True, text=True)
+    told = json.loads(done.stdout)
+    assert told["answers"] == 2 * 2 * 102
     assert told["cpu_s"] < 30
     assert told["peak_mib"] < 512

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -97,27 +98,28 @@ def read_answers(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
 ) -> Iterator[Answered]:
     """What a reviewer answered under a condition; a question that was never put is left out."""
-    run = open_entered(folder, reviewer, settings)
-    wanted = reviewer.conditions.get(condition)
-    if run is None or wanted is None:
+    run = _open(folder, reviewer, condition, settings)
+    if run is None:
         return
     for planned, row in planned_with_answers(run):
-        if not isinstance(planned, Planned) or row is None:
-            continue
-        if row["condition"] != wanted or row["failure_reason"] in NEVER_PUT:
-            continue
-        read = read_answer(planned, row, mode=run.recipe.reviewer.parser)
-        yield Answered(planned, row, read)
+        if isinstance(planned, Planned) and row and row["failure_reason"] not in NEVER_PUT:
+            yield Answered(planned, row, read_answer(planned, row, mode=run.recipe.reviewer.parser))
 
 
-def open_entered(folder: SeasonFolder, reviewer: EnteredReviewer, settings: Settings) -> Run | None:
-    """The run that holds a reviewer's answers; `None` where it was never asked."""
+def _open(
+    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
+) -> Run | None:
+    """The run that holds a reviewer's answers, as if it asked under that condition alone; `None` where it never did."""
     place = folder.run(reviewer.folder)
     if find_recipe(place) is None:
         return None
-    return open_run(
+    run = open_run(
         place, open_access(settings), ledgers=place.path, moved_to=folder.set, accept_changed=True
     )
+    wanted = reviewer.conditions.get(condition)
+    kept = tuple(each for each in run.recipe.condition if str(each.as_condition()) == wanted)
+    recipe = run.recipe.model_copy(update={"condition": kept})
+    return replace(run, recipe=recipe) if kept else None
 
 
 def said_in(read: Verdict | Failure) -> int:
