@@ -105,6 +105,7 @@ class Committer:
         self._buffer_bytes = 0
         self._oldest_s = 0.0
         self._new, self._again = _Draft(), _Draft()
+        self._keep_pace()
         self._change = threading.Condition()
         self._closing = False
         self._error: BaseException | None = None
@@ -143,8 +144,6 @@ class Committer:
         Raises:
             UnreelError: A commit failed before; the run cannot go on.
         """
-        kept = stored(row)
-        n_bytes = sum(len(value) for value in kept.values() if isinstance(value, str | bytes))
         with self._change:
             if self._error is not None:
                 raise self._error
@@ -152,6 +151,8 @@ class Committer:
                 return False
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
+            kept = stored(row)
+            n_bytes = _size(kept)
             self._buffer.append((kept, n_bytes))
             self._buffer_bytes += n_bytes
             if len(self._buffer) == 1 or self._has_portion():
@@ -167,21 +168,17 @@ class Committer:
     def _n_drafted(self) -> int:
         return len(self._new.keys) + len(self._again.keys)
 
-    @property
-    def _most(self) -> int:
-        """Rows of the next commit."""
-        return self._pace.rows_after(self.progress.done + self.progress.failed)
-
-    @property
-    def _portion(self) -> int:
-        return min(_PORTION_ROWS, self._most - self._n_drafted)
-
     def _has_room(self) -> bool:
-        most = min(_ROOM_ROWS, 2 * self._most)
-        return len(self._buffer) < most and self._buffer_bytes < _ROOM_BYTES
+        return len(self._buffer) < self._room and self._buffer_bytes < _ROOM_BYTES
 
     def _has_portion(self) -> bool:
         return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
+
+    def _keep_pace(self) -> None:
+        """Say how many rows the next commit has at most, how many may wait, how many are drafted next."""
+        self._most = self._pace.rows_after(self.progress.done + self.progress.failed)
+        self._room = min(_ROOM_ROWS, 2 * self._most)
+        self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
 
     def _left_s(self) -> float:
         """How long the oldest row may still wait."""
@@ -192,18 +189,18 @@ class Committer:
         try:
             while (rows := self._take()) is not None:
                 self._draft(rows)
-                n_bytes = self._new.n_bytes + self._again.n_bytes
-                if (
-                    self._n_drafted >= self._most
-                    or n_bytes >= _LARGEST_BYTES
-                    or self._left_s() <= 0
-                ):
+                if self._is_due():
                     self._commit()
+                self._keep_pace()
             self._commit()
             self._rest()
         except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error
+
+    def _is_due(self) -> bool:
+        n_bytes = self._new.n_bytes + self._again.n_bytes
+        return self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES or self._left_s() <= 0
 
     def _take(self) -> list[Row] | None:
         """Rows to draft: a portion, or those there are when the oldest is due; None at the end."""
@@ -271,3 +268,12 @@ class Committer:
         for name, value in draft.totals.items():
             self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
         self._on_commit(draft.keys, self.progress)
+
+
+def _size(row: Row) -> int:
+    """Characters and bytes of its texts: the rest of a row is small."""
+    size = 0
+    for value in row.values():
+        if isinstance(value, str | bytes):
+            size += len(value)
+    return size
