@@ -24,7 +24,7 @@ def test_resumes_over_stored_answers_ask_exactly_what_is_due() -> None:
     assert told["nothing"]["peak_mib"] < 512
 
 
-def test_marks_cost_less_than_lances_own_index_at_each_step() -> None:
+def test_marks_find_keys_with_less_work_than_lances_own_index() -> None:
     told = measured("key_lookup.py", "--rows", "5000")
     assert told["marks"]["bytes_per_row"] == 12
     assert told["marks"]["find_1024_s"] < told["scalar index"]["fetch_1024_s"]
