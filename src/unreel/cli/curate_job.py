@@ -31,7 +31,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
     out: str | None,
     changes: tuple[str, ...],
     engine: str,
-    workers: int,
+    workers: int | None,
     accept_leak: bool,
     retry_failed: bool,
     outside: bool,

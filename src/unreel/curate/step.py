@@ -28,7 +28,7 @@ from unreel.engine.place import Place
 from unreel.engine.progress import Progress
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
-from unreel.engine.stage import Row, Stage, failed
+from unreel.engine.stage import Limit, Row, Stage, failed
 from unreel.engine.table import Table
 from unreel.media.reader import MediaReader
 
@@ -210,6 +210,7 @@ class ClipStage(MediaStage):
 
     def __init__(self, look: Look[Any], access: Access) -> None:
         super().__init__(access, in_flight=max(1, os.cpu_count() or 1))
+        self.resources = replace(self.resources, limit=Limit.PROCESSORS)
         self._look = look
 
     def __call__(self, row: Row) -> Row:

@@ -1,0 +1,71 @@
+"""How many workers a stage gets: what a cluster offers, and never more than somebody else allows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidSettingError
+from unreel.engine.fleet import Offer, crews
+from unreel.engine.stage import Limit, Resources
+
+SHAPES = st.builds(
+    Resources,
+    cpus=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 8.0]),
+    gpus=st.sampled_from([0.0, 0.5, 1.0]),
+    in_flight=st.integers(1, 300),
+    limit=st.sampled_from(Limit),
+)
+OFFERS = st.builds(Offer, st.floats(1, 4096), st.floats(1, 512))
+
+
+@given(stages=st.lists(SHAPES, min_size=1, max_size=5), offer=OFFERS)
+def test_the_first_worker_of_every_stage_finds_room_beside_all_others(stages, offer) -> None:
+    manned = crews(stages, offer, workers=None)
+    assert sum(crew.least * crew.cpus for crew in manned) <= offer.cpus + 1e-6
+    assert all(crew.most >= crew.least >= 1 for crew in manned)
+
+
+@given(stage=SHAPES, offer=OFFERS)
+def test_no_stage_alone_asks_for_more_than_there_is(stage, offer) -> None:
+    (crew,) = crews([stage], offer, workers=None)
+    assert crew.most * crew.cpus <= max(offer.cpus, crew.cpus) + 1e-6
+    assert crew.most == 1 or crew.most * stage.gpus <= offer.gpus
+
+
+@given(stage=SHAPES, offer=OFFERS)
+def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer) -> None:
+    (crew,) = crews([stage], offer, workers=None)
+    assert crew.in_flight >= 1
+    if stage.limit in {Limit.SERVICE, Limit.ALONE}:
+        assert crew.most * crew.in_flight <= stage.in_flight
+
+
+def test_a_hundred_nodes_are_used_without_being_told() -> None:
+    scan = Resources(cpus=1, in_flight=64, limit=Limit.PROCESSORS)
+    weights = Resources(cpus=4, gpus=1, in_flight=16)
+    decode, look = crews([scan, weights], Offer(6_400, 800), workers=None)
+    assert (decode.most, decode.in_flight) == (6_400, 1)
+    assert (look.most, look.in_flight) == (800, 16)
+
+
+def test_who_keeps_an_account_works_alone_whatever_was_asked_for() -> None:
+    metered = Resources(in_flight=16, limit=Limit.ALONE)
+    for workers in (None, 7):
+        (crew,) = crews([metered], Offer(64), workers=workers)
+        assert (crew.least, crew.most, crew.in_flight) == (1, 1, 16)
+
+
+def test_a_number_of_workers_that_somebody_chose_is_taken_as_it_is() -> None:
+    (crew,) = crews([Resources(in_flight=5)], Offer(2), workers=3)
+    assert (crew.least, crew.most, crew.in_flight) == (3, 3, 5)
+    assert 3 * crew.cpus <= 2
+
+
+def test_a_stage_for_gpus_does_not_wait_for_ever_where_there_are_none() -> None:
+    with pytest.raises(InvalidSettingError, match="needs 1 GPUs and the Ray cluster offers 0"):
+        crews([Resources(gpus=1)], Offer(8), workers=None)
+
+
+def test_what_an_autoscaler_may_add_counts_as_offered() -> None:
+    assert Offer.read({"CPU": 4.0}, {"CPU": 64.0, "GPU": 8.0}) == Offer(64.0, 8.0)
+    assert Offer.read({"CPU": 4.0, "GPU": 1.0}, None) == Offer(4.0, 1.0)
