@@ -24,6 +24,7 @@ from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
+from unreel.engine.stored_rows import StoredRows
 from unreel.engine.suspects import DEATHS_ALONE
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
@@ -240,6 +241,22 @@ class RunnerKit:
         inside = {int(path.name.partition("-")[2]) for path in tmp_path.glob("inside-*")}
         assert max(inside) <= 3
         assert max(inside) > 1
+
+    def test_questions_that_lie_in_a_table_are_made_by_those_who_ask_them(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        source = Table(Place(str(tmp_path / "source.lance")), ANSWERS)
+        run(questions(70), [Quiet()], table=source)
+        stored = StoredRows(source, _remade, where="key >= '0010'")
+        summary = run(stored, [Decode(), Ask()], table=table, engine=runner, pace=PACE)
+        assert (summary.done, summary.failed) == (42, 18)
+        rows = {row["key"]: row for row in table.rows()}
+        assert rows["0011"]["reviewer"] == "yes again"
+        assert rows["0011"]["text"] == "frames of 0011"
+
+
+def _remade(row: Row) -> Row:
+    return {"reviewer": row["text"] + " again"}
 
 
 class TestLocalRunner(RunnerKit):

@@ -30,6 +30,7 @@ from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
 from unreel.engine.start_log import StartLog
+from unreel.engine.stored_rows import Fetch, Fetched
 from unreel.engine.suspects import Died, Suspects, Trial
 from unreel.engine.worker import Walk, Worker
 
@@ -78,10 +79,11 @@ class RayRunner:
         try:
             book = _start_ledger(ledger)
             try:
-                for window in _windows(rows):
+                fetch = rows.fetch() if isinstance(rows, Fetched) else None
+                for window in _windows(rows.addresses if isinstance(rows, Fetched) else rows):
                     suspects = Suspects()
                     team = _team(stages, self._workers)
-                    for row in _stream(window, team, book):
+                    for row in _stream(window, team, book, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
@@ -127,7 +129,9 @@ def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
         yield window
 
 
-def _stream(window: list[bytes], team: Sequence[_Post], book: Any) -> Iterator[Row]:
+def _stream(
+    window: list[bytes], team: Sequence[_Post], book: Any, fetch: Fetch | None
+) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
@@ -140,7 +144,7 @@ def _stream(window: list[bytes], team: Sequence[_Post], book: Any) -> Iterator[R
     for number, post in enumerate(team):
         data = data.map_batches(
             _Worker,
-            fn_constructor_args=(post.stage, number, book, post.crew.in_flight),
+            fn_constructor_args=(post, number, book, None if number else fetch),
             batch_size=None,
             batch_format="pyarrow",
             num_cpus=post.crew.cpus,
@@ -246,21 +250,24 @@ class _LedgerKeeper:
 class _Worker:
     """One stage in one actor: an event loop of its own, shared by the blocks it holds."""
 
-    def __init__(self, stage: Stage, number: int, book: Any, in_flight: int) -> None:
-        self._number, self._book = number, book
+    def __init__(self, post: _Post, number: int, book: Any, fetch: Fetch | None) -> None:
+        self._number, self._book, self._fetch = number, book, fetch
         self._pen = _Pen(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
-        self._worker: Worker = self._wait(self._open(stage, in_flight))
+        self._worker: Worker = self._wait(self._open(post))
 
     def __call__(self, block: Any) -> Any:
-        return _pack(self._wait(self._serve(_unpack(block))))
+        rows = _unpack(block)
+        if self._fetch is not None:
+            rows = self._fetch(rows)
+        return _pack(self._wait(self._serve(rows)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, stage: Stage, in_flight: int) -> Worker:
-        return await Worker(stage, in_flight=in_flight).__aenter__()
+    async def _open(self, post: _Post) -> Worker:
+        return await Worker(post.stage, in_flight=post.crew.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]

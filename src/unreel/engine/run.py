@@ -11,6 +11,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.registry import Lazy, Registry
 from unreel.engine.stage import Row, Stage
+from unreel.engine.stored_rows import Fetched, StoredRows
 
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
@@ -74,7 +75,8 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     longer than memory. Killed at any moment, a second call loses nothing that was committed.
 
     Args:
-        questions: What to ask; those whose key is in the table are skipped.
+        questions: What to ask; those whose key is in the table are skipped. `StoredRows` are read
+            where the work is done.
         stages: Steps that each row takes, in order; at least one.
         table: Where rows are kept, and what counts as asked.
         engine: `local`, `ray`, or a runner of your own.
@@ -103,7 +105,10 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     )
     with committer as sink:
         # The table is looked at by the first question, when nobody else can write it any more.
-        runner.run(due.sift(questions), stages, sink=sink, ledger=book)
+        rows: Iterable[Row] = due.sift(questions)
+        if isinstance(questions, StoredRows):
+            rows = Fetched(rows, questions)
+        runner.run(rows, stages, sink=sink, ledger=book)
     return Summary(
         already=due.already,
         done=committer.progress.done,

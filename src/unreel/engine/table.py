@@ -30,6 +30,8 @@ _CACHE_BYTES: Final = 4 * 2**20
 _BATCH_BYTES: Final = 256 << 20
 """A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
 
+_TAKEN: Final = 1_024
+
 _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
@@ -119,6 +121,13 @@ class Table:
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
         return [self._whole(row) for row in self._look_up(keys, columns=None)]
+
+    def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
+        """The whole rows at `addresses` of `dataset`, a version of this table, in their order."""
+        with self.reading():
+            found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
+            batches = found.to_batches(_TAKEN)
+        return [self._whole(row) for batch in batches for row in self._rows_of(batch)]
 
     def _rows_of(self, batch: Any) -> list[Row]:
         """The rows of `batch`; cells beyond all measure are refused before they become objects."""
