@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected, Row
+
+NAMED_BEFORE: Final = "the name was there before. Give each clip its own"
 
 
 class Names:
@@ -26,6 +29,6 @@ def distinct(rows: Iterable[Row]) -> Iterator[Row]:
     names = Names()
     for row in rows:
         if isinstance(row, Entry) and not names.add(row.name):
-            yield Rejected(row.name, "the name was there before. Give each clip its own")
+            yield Rejected(row.name, NAMED_BEFORE)
         else:
             yield row
