@@ -14,6 +14,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.progress import Progress
+from unreel.engine.schema import text_size
 from unreel.engine.stage import Row, stored
 from unreel.engine.table import Table
 from unreel.engine.table_writer import TableWriter
@@ -152,7 +153,7 @@ class Committer:
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
             kept = stored(row)
-            n_bytes = _size(kept)
+            n_bytes = text_size(kept)
             self._buffer.append((kept, n_bytes))
             self._buffer_bytes += n_bytes
             if len(self._buffer) == 1 or self._has_portion():
@@ -268,12 +269,3 @@ class Committer:
         for name, value in draft.totals.items():
             self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
         self._on_commit(draft.keys, self.progress)
-
-
-def _size(row: Row) -> int:
-    """Characters and bytes of its texts: the rest of a row is small."""
-    size = 0
-    for value in row.values():
-        if isinstance(value, str | bytes):
-            size += len(value)
-    return size
