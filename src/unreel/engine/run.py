@@ -80,7 +80,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         stages: Steps that each row takes, in order; at least one.
         table: Where rows are kept, and what counts as asked.
         engine: `local`, `ray`, or a runner of your own.
-        pace: When rows are committed: by default 256 of them, or after 2 s.
+        pace: When rows are committed: by default as their rate suggests, see `CommitPace`.
         retry_failed: Ask rows again that failed for one of these reasons, and replace them;
             `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; beside the table by default, needed for a remote one.
