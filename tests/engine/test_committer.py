@@ -71,6 +71,16 @@ def test_the_faster_rows_come_the_longer_a_commit_waits(
     assert least_s <= until_due_s(CommitPace(), rows_a_second) <= most_s
 
 
+@given(ROWS, st.floats(0, 10**6))
+def test_where_a_commit_takes_long_rows_wait_longer_but_not_for_ever(
+    waiting: int, commit_s: float
+) -> None:
+    pace = CommitPace()
+    at_once_s, waits_s = pace.seconds_for(waiting), pace.seconds_for(waiting, commit_s=commit_s)
+    assert at_once_s <= waits_s <= max(at_once_s, 60)
+    assert waits_s >= min(4 * commit_s, 60)
+
+
 def test_commits_grow_from_small_ones_where_rows_come_fast(table: Table) -> None:
     sizes = commit(table, answers(6_000))
     assert sum(sizes) == table.count() == 6_000

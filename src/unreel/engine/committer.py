@@ -26,6 +26,8 @@ _CLEAN_EVERY_S: Final = 900.0
 _FIRST_ROWS, _LARGEST_ROWS = 256, 100_000
 _FIRST_S: Final = 2.0
 _ROWS_A_SECOND_CUBED: Final = _FIRST_ROWS / _FIRST_S**3
+_WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
+"""Commits take a fifth of the time at most: a store may be slow, and rows that replace others are looked for."""
 _LARGEST_BYTES: Final = 32 * 2**20
 _PORTION_ROWS: Final = 1_024
 """Rows become Arrow so many at a time, while others still come: there they need little memory."""
@@ -39,7 +41,8 @@ class CommitPace:
 
     The first answers, and those of a slow reviewer, are seen within two seconds. Where rows come fast,
     commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and the
-    more rows wait the longer they may, up to 15 seconds.
+    more rows wait the longer they may, up to 15 seconds. Where a commit itself takes long, all wait four
+    times as long as it took, up to a minute.
     """
 
     rows: int | None = None
@@ -51,11 +54,12 @@ class CommitPace:
             return self.rows
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
-    def seconds_for(self, waiting: int) -> float:
-        """How long the first of `waiting` rows waits for others to come."""
+    def seconds_for(self, waiting: int, *, commit_s: float = 0.0) -> float:
+        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`."""
         if self.seconds is not None:
             return self.seconds
-        return max(_FIRST_S, math.cbrt(waiting / _ROWS_A_SECOND_CUBED))
+        by_rows_s = max(_FIRST_S, math.cbrt(waiting / _ROWS_A_SECOND_CUBED))
+        return max(by_rows_s, min(_WAITS_FOR_A_COMMIT * commit_s, _LONGEST_S))
 
 
 AddUp = Callable[[Sequence[Row], dict[str, float]], None]
@@ -110,7 +114,7 @@ class Committer:
         self._change = threading.Condition()
         self._closing = False
         self._error: BaseException | None = None
-        self._commits = 0
+        self._commits, self._commit_s = 0, 0.0
         self._held = ExitStack()
 
     def __enter__(self) -> "Committer":
@@ -183,7 +187,8 @@ class Committer:
 
     def _left_s(self) -> float:
         """How long the oldest row may still wait."""
-        may_wait_s = self._pace.seconds_for(self._n_drafted + len(self._buffer))
+        n_waiting = self._n_drafted + len(self._buffer)
+        may_wait_s = self._pace.seconds_for(n_waiting, commit_s=self._commit_s)
         return self._oldest_s + may_wait_s - time.monotonic()
 
     def _work(self) -> None:
@@ -250,6 +255,7 @@ class Committer:
             if draft.keys:
                 write(draft.batches)
                 self._report(draft)
+        self._commit_s = time.monotonic() - self._oldest_s
         self._commits += 1
         if self._commits % COMPACT_EVERY == 0:
             self._writer.join()
