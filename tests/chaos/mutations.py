@@ -25,6 +25,7 @@ FAILED = 1
 
 CHAOS = "tests/chaos/test_chaos.py::"
 COMPACTION = "tests/engine/test_compaction.py::"
+KEYS = "tests/engine/test_keys.py::"
 LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
 PLACE = "tests/engine/test_place.py::"
@@ -105,17 +106,17 @@ MUTATIONS = (
     ),
     Mutation(
         "what is in the table is asked again",
-        "run.py",
-        "held: Mapping[str, Any] = self._table.held(list(fresh))",
-        "held: Mapping[str, Any] = {}",
+        "due.py",
+        "        tries[places] = 0\n",
+        "",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
         "failures are asked again without being told to",
-        "table.py",
-        "return self.reason in retry or",
-        "return self.reason is not None or",
-        (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
+        "due.py",
+        "failed = [reason in self._retry for",
+        "failed = [True for",
+        (KEYS + "test_what_is_due_is_what_a_set_of_all_keys_would_tell",),
     ),
     Mutation(
         "a second try is appended",
@@ -127,9 +128,16 @@ MUTATIONS = (
     Mutation(
         "doubled keys are not seen",
         "keys.py",
-        "    if not suspects:\n        return []\n",
-        "    return []\n",
+        "        is_twin[1:] |= same\n        is_twin[:-1] |= same\n",
+        "",
         (TABLE + "test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended",),
+    ),
+    Mutation(
+        "a mark is taken for its key",
+        "due.py",
+        "same = (self.stamps[slots] == stamps[places]).all(axis=1)",
+        "same = np.ones(len(slots), dtype=np.bool_)",
+        (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
     ),
     Mutation(
         "keys are told before their commit",
