@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.fleet import Offer, crews
+from unreel.engine.fleet import Crew, Offer, block_rows, crews
 from unreel.engine.stage import Limit, Resources
 
 SHAPES = st.builds(
@@ -69,3 +69,15 @@ def test_a_stage_for_gpus_does_not_wait_for_ever_where_there_are_none() -> None:
 def test_what_an_autoscaler_may_add_counts_as_offered() -> None:
     assert Offer.read({"CPU": 4.0}, {"CPU": 64.0, "GPU": 8.0}) == Offer(64.0, 8.0)
     assert Offer.read({"CPU": 4.0, "GPU": 1.0}, None) == Offer(4.0, 1.0)
+
+
+@given(n_rows=st.integers(1, 100_000), most=st.integers(1, 10_000), in_flight=st.integers(1, 300))
+def test_every_worker_has_a_block_where_there_are_rows_for_all(n_rows, most, in_flight) -> None:
+    size = block_rows(n_rows, [Crew(most=most, in_flight=in_flight, cpus=1)])
+    assert 1 <= size <= 32
+    assert size == 1 or -(-n_rows // size) >= min(most, n_rows) / 2
+
+
+def test_a_block_is_as_large_as_what_a_worker_holds_at_once() -> None:
+    sizes = [block_rows(100_000, [Crew(most=8, in_flight=n, cpus=1)]) for n in (1, 8, 300)]
+    assert sizes == [4, 8, 32]

@@ -12,8 +12,8 @@ from typing import Final, Self
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.stage import Limit, Resources
 
-LARGEST_BLOCK: Final = 32
-"""Rows that are handed on together, and repeated together when the worker that holds them dies."""
+_SMALLEST_BLOCK: Final = 4
+_LARGEST_BLOCK: Final = 32
 _ROUND: Final = 100
 """Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
 
@@ -78,3 +78,15 @@ def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) 
         most = min(most, in_flight)
         in_flight //= most
     return Crew(most=most, in_flight=in_flight, cpus=cpus)
+
+
+def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
+    """How many rows are handed on together, and repeated together when the worker that holds them dies.
+
+    As many as a worker holds at once, since it waits for a block's slowest row; no more than leave a block
+    for every worker; not fewer than four where there are plenty, since each block costs the driver a
+    few milliseconds.
+    """
+    held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
+    share = math.ceil(n_rows / max(crew.most for crew in manned))
+    return max(1, min(_LARGEST_BLOCK, held, share))

@@ -25,7 +25,7 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.fleet import LARGEST_BLOCK, Crew, Offer, crews
+from unreel.engine.fleet import Crew, Offer, block_rows, crews
 from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
@@ -136,8 +136,7 @@ def _stream(
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.target_max_block_size = BLOCK_BYTES
-    size = min(LARGEST_BLOCK, max(post.crew.in_flight for post in team))
-    n_blocks = -(-len(window) // size)
+    n_blocks = -(-len(window) // block_rows(len(window), [post.crew for post in team]))
     # From items, because from tables Ray measures each one in a task, in processes of its own.
     items = [{_ROW: row} for row in window]
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
