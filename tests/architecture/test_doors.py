@@ -37,6 +37,7 @@ MAKING = {
 WRITING_FLAGS = {"O_APPEND", "O_CREAT", "O_RDWR", "O_TMPFILE", "O_TRUNC", "O_WRONLY"}
 ELSEWHERE = {
     # into memory, or into a file that the door opened
+    ("curate/freeze/manifest.py", "ParquetWriter"),
     ("curate/freeze/manifest.py", "write_table"),
     ("evaluate/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),

@@ -154,6 +154,7 @@ def _take_steps(curation: Curation, *, until: str | None) -> State:
                 state = step.take(settings, work, state)
                 state = replace(state, steps=(*state.steps, step.name))
                 Shelf.of(bench).clear(keep=state.pieces, left_out=state.left_out)
+                bench.on_taken(step.name, len(state.pieces))
                 if step.name == until:
                     break
     finally:

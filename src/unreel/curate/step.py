@@ -125,6 +125,8 @@ class Workbench:
     on_due: Callable[[str, int], None] = lambda _step, _rows: None
     """Told how many rows a step has to do, before it does them."""
     on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
+    on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
+    """Told of a step that was taken, and how many pieces are still in."""
     observe: Callable[[str, int], None] = lambda _event, _rows: None
 
     def table(self, step: str) -> Table:
