@@ -18,10 +18,11 @@ from unreel.core.writing import Folder
 from unreel.curate.leaving import NONE_LEFT_OUT, LeavingOut, LeftOuts
 from unreel.curate.measures import MeasuredShot
 from unreel.curate.piece import CONTRADICTION, LeftOut, Piece
-from unreel.curate.step import Subject, Workbench
+from unreel.curate.step import Given, Subject, Workbench
 from unreel.curate.working_table import BATCH, NO_ROWS, WorkingTable, write_rows
 from unreel.engine.lock import WriterLock, writer_lock
 from unreel.engine.place import Place
+from unreel.engine.stage import Row
 from unreel.media.fingerprint import Fingerprint
 
 Item = TypeVar("Item")
@@ -47,16 +48,21 @@ class Pieces:
         for batch in self.rows.batches(_WHOLE):
             yield from map(_piece, *(batch.column(name).to_pylist() for name in _WHOLE))
 
-    def subjects(self, **given: Any) -> Iterable[Subject]:
-        """What a step asks of each piece's file, where the same is `given` for all."""
-        return Walk(lambda: self._subjects(given))
+    def subjects(
+        self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
+    ) -> "Walk[Subject]":
+        """What a step asks of each piece's file, with what is `given` by some of its columns."""
+        return Walk(lambda: self._subjects(given, columns))
 
-    def _subjects(self, given: dict[str, Any]) -> Iterator[Subject]:
-        for batch in self.rows.batches(("clip", "name", "location")):
-            clips, names, locations = (batch.column(place).to_pylist() for place in range(3))
-            for clip, name, location in zip(clips, names, locations, strict=True):
-                own = read_clip_id(clip.hex(), PIECES)
-                yield Subject(clip=own, name=name, location=location, given=given)
+    def _subjects(self, given: Callable[[Row], Given], columns: Sequence[str]) -> Iterator[Subject]:
+        for batch in self.rows.batches(("clip", "name", "location", *columns)):
+            for row in batch.to_pylist():
+                yield Subject(
+                    clip=read_clip_id(row["clip"].hex(), PIECES),
+                    name=row["name"],
+                    location=row["location"],
+                    given=given(row),
+                )
 
     def strings(self, name: str) -> NDArray[np.object_]:
         """A column of few different texts; equal ones are one object."""
@@ -172,6 +178,7 @@ def _schema() -> Any:
     texts = ("name", "location", "label", "creator", "family", "group", "length_s")
     return pa.schema(
         [
+            ("id", pa.binary(32)),
             ("clip", pa.binary(32)),
             ("source", pa.binary(32)),
             *((name, pa.string()) for name in texts),
@@ -205,6 +212,7 @@ def _row(piece: Piece) -> dict[str, Any]:
     entry, clip, own = piece.entry, piece.clip, piece.fingerprint
     video = clip.facts.video
     return {
+        "id": bytes.fromhex(piece.id),
         "clip": bytes.fromhex(clip.id),
         "source": bytes.fromhex(piece.source),
         "name": entry.name,

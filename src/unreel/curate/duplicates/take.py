@@ -10,11 +10,13 @@ from pydantic import TypeAdapter
 
 from unreel.curate.duplicates.prints import StoredPrints
 from unreel.curate.duplicates.section import DuplicatesSection
-from unreel.curate.piece import LeftOut, Piece
-from unreel.curate.pieces import Pieces, Sifted, Walk
+from unreel.curate.piece import LeftOut
+from unreel.curate.pieces import Pieces, Sifted
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, Subject, as_plain
+from unreel.curate.step import Given, StepName, as_plain
 from unreel.curate.working_table import BATCH, spell_digest
+from unreel.engine.stage import Row
+from unreel.media.fingerprint import Fingerprint
 from unreel.media.matching import find_matches
 from unreel.stats.joining import join
 
@@ -40,7 +42,7 @@ def take(section: DuplicatesSection, work: Work, state: State) -> State:
 def name_families(work: Work, pieces: Pieces) -> Pieces:
     """Every piece with its family, and without the fingerprint that told it."""
     step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(Kin))
-    subjects = Walk(lambda: map(_subject, pieces))
+    subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
     kin = work.bench.settle(step, subjects, lambda _: _families(pieces))
     named = (
         replace(piece, family=own.family, fingerprint=None)
@@ -49,8 +51,9 @@ def name_families(work: Work, pieces: Pieces) -> Pieces:
     return work.shelf.sift(DUPLICATES, named).pieces
 
 
-def _subject(piece: Piece) -> Subject:
-    return piece.subject(fingerprint=as_plain(piece.fingerprint), pixels=_pixels(piece))
+def _given(row: Row) -> Given:
+    own = Fingerprint(sketch=row["sketch"], hashes=row["hashes"])
+    return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
 
 
 def _families(pieces: Pieces) -> Callable[[int], Kin]:
@@ -92,8 +95,3 @@ def _worse(named: Pieces, worse: NDArray[np.intp], better: NDArray[np.intp]) -> 
         gone = Pieces(rows=named.rows.reordered(worse[start : start + BATCH]))
         for piece, name in zip(gone, names.to_pylist(), strict=True):
             yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")
-
-
-def _pixels(piece: Piece) -> int:
-    video = piece.clip.facts.video
-    return video.width * video.height

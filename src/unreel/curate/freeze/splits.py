@@ -13,11 +13,11 @@ from scipy.sparse.csgraph import connected_components
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.core.names import read_clip_id
 from unreel.curate.freeze.section import SPLITS
-from unreel.curate.pieces import Pieces, Walk
-from unreel.curate.step import StepName, Subject, Workbench
+from unreel.curate.pieces import Pieces
+from unreel.curate.step import Given, StepName, Workbench
 from unreel.curate.working_table import spell_digest
+from unreel.engine.stage import Row
 
 Numbers = NDArray[np.intp]
 _AT_ONCE: Final = 1 << 16
@@ -165,7 +165,8 @@ def draw_splits(
         given = [split for split, share in by_split.items() if share]
         return lambda place: Drawn(split=given[chosen[place]])
 
-    drawn = bench.settle(step, Walk(lambda: _subjects(pieces)), decide)
+    subjects = pieces.subjects(_given, ("label", "source", "family", "group"))
+    drawn = bench.settle(step, subjects, decide)
     return np.fromiter((SPLITS.index(_split(own.split)) for own in drawn), np.int8)
 
 
@@ -180,18 +181,10 @@ def _tied(pieces: Pieces) -> Iterator[tuple[Numbers, Numbers]]:
         yield _pairs(named, codes[named])
 
 
-def _subjects(pieces: Pieces) -> Iterator[Subject]:
-    columns = ("clip", "name", "location", "label", "source", "family", "group")
-    for batch in pieces.rows.batches(columns):
-        for row in batch.to_pylist():
-            ties = [f"source {row['source'].hex()}"]
-            ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
-            yield Subject(
-                clip=read_clip_id(row["clip"].hex(), "pieces"),
-                name=row["name"],
-                location=row["location"],
-                given={"label": row["label"], "ties": ties},
-            )
+def _given(row: Row) -> Given:
+    ties = [f"source {row['source'].hex()}"]
+    ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
+    return {"label": row["label"], "ties": ties}
 
 
 def _split(name: str) -> str:

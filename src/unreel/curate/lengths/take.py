@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from unreel.core.judgement import Label
-from unreel.curate.keys import Keys
 from unreel.curate.lengths.matching import TOO_SHORT, Lasting, draw_lengths
 from unreel.curate.lengths.section import LengthsSection
 from unreel.curate.piece import LeftOut, Piece, sift
-from unreel.curate.pieces import Pieces, Walk
+from unreel.curate.pieces import Pieces
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, Subject
+from unreel.curate.step import Given, StepName
+from unreel.engine.stage import Row
 
 LENGTHS: Final = "lengths"
 _STAYS: Final = -2
@@ -35,14 +35,13 @@ def take(_section: LengthsSection, work: Work, state: State) -> State:
     seed = work.recipe.seed
     step = StepName(name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(Length))
     pieces = state.pieces
-    subjects = Walk(lambda: map(_subject, pieces))
+    subjects = pieces.subjects(_given, ("id", "label", "length_s"))
     lengths = work.bench.settle(step, subjects, lambda _: _decide(pieces, seed=seed))
     return state.after(work.shelf.sift(LENGTHS, sift(LENGTHS, pieces, lengths, _trimmed)))
 
 
-def _subject(piece: Piece) -> Subject:
-    length_s = str(piece.length_s)
-    return piece.subject(piece=piece.id, label=piece.entry.label.value, length_s=length_s)
+def _given(row: Row) -> Given:
+    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
 
 
 def _decide(pieces: Pieces, *, seed: int) -> Callable[[int], Length]:
@@ -52,10 +51,9 @@ def _decide(pieces: Pieces, *, seed: int) -> Callable[[int], Length]:
     own = spelled.indices.to_numpy()
     if real.all() or not real.any():
         return lambda _: Length()
-    ids = Keys(piece.id for piece in Pieces(rows=pieces.rows.where(real)))
-    drawn = draw_lengths(
-        Lasting(lengths_s=lengths_s, own=own[real], names=ids.packed), own[~real], seed=seed
-    )
+    ids = pieces.rows.digests("id")
+    lasting = Lasting(lengths_s=lengths_s, own=own[real], names=ids[real])
+    drawn = draw_lengths(lasting, own[~real], seed=seed)
     given = np.full(len(pieces), _STAYS)
     given[real] = drawn.lengths
 
