@@ -120,6 +120,22 @@ def test_a_creator_and_a_reviewer_that_come_later_cost_only_their_own_cells(
     assert (cynic.done, dict(cynic.failures)) == (16, {})
 
 
+def test_no_question_is_foreseen_about_a_clip_that_could_not_be_made(stadium: Stadium) -> None:
+    stadium.creators[0]["settings"] = ["text", "image"]
+    (stadium.root / "wan").unlink()
+    shutil.copytree((stadium.root / "bench").resolve().parent / "wan", stadium.root / "wan")
+    for number in range(N_SCENES):
+        file = stadium.root / "wan" / f"scene-{number}.mp4"
+        file.rename(file.with_name(f"scene-{number}-text.mp4"))
+    stadium.play()
+    foreseen = foresee(stadium.job())
+    wan, _ = foreseen.creators
+    assert (wan.n_due, wan.n_done, wan.n_failed) == (0, N_SCENES, N_SCENES)
+    assert foreseen.n_questions == 0
+    again = foresee(stadium.job(retry_failed=frozenset({"not-a-file"})))
+    assert (again.creators[0].n_due, again.n_questions) == (N_SCENES, N_SCENES)
+
+
 def test_who_is_taken_out_keeps_its_answers_and_is_asked_about_no_more(stadium: Stadium) -> None:
     stadium.play()
     wan, sora = stadium.creators

@@ -54,6 +54,13 @@ def due_clips(
     return find_due(rows, asking.folder.made, retry=UNPAID.union(retry))
 
 
+def n_failed_clips(opener: CreatorOpener, asking: Asking, *, retry: Collection[str] = ()) -> int:
+    """Clips that the creator was asked for in vain, and is not asked for again."""
+    rows = made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
+    held = asking.folder.made.held([row["key"] for row in rows])
+    return sum(each.reason not in {None, *UNPAID, *retry} for each in held.values())
+
+
 def make_clips(
     opener: CreatorOpener,
     asking: Asking,

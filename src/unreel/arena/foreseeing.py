@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from unreel.arena.cells import Judge, is_among, questions_of
-from unreel.arena.commissioning import due_clips
+from unreel.arena.commissioning import due_clips, n_failed_clips
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
 from unreel.arena.judging import Asking, enter_reviewers
@@ -20,6 +20,8 @@ class Due:
     n_due: int = 0
     """Clips of a creator, questions of a reviewer; about clips that are not made yet, as many as there may be."""
     n_done: int = 0
+    n_failed: int = 0
+    """Clips that failed and are not asked for again: no question is about them."""
     problem: str = ""
     """Why it could not be asked here; "" where it could."""
 
@@ -107,7 +109,9 @@ def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
                 continue
             n_all = len(asking.scenery.scenes) * len(opener.settings)
             n_due = sum(1 for _ in due_clips(opener, asking, retry=asking.retry_failed))
-            yield Due(title=section.name, n_due=n_due, n_done=n_all - n_due)
+            n_failed = n_failed_clips(opener, asking, retry=asking.retry_failed)
+            n_done = n_all - n_due - n_failed
+            yield Due(title=section.name, n_due=n_due, n_done=n_done, n_failed=n_failed)
 
 
 def _reviewer(judge: Judge, asking: Asking, current: Collection[str], *, n_clips: int) -> Due:

@@ -152,6 +152,8 @@ def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
     for each in (*foreseen.creators, *foreseen.reviewers):
         if each.problem:
             say(f"{each.title}: {each.problem}")
+        if each.n_failed:
+            say(f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again")
     say(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "
         f"{', '.join(foreseen.conditions)}",
