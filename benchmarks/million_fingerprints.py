@@ -141,6 +141,7 @@ def _judged(
         told[f"found by all pairs, {kind}"] = len(there)
         told[f"recall {kind}"] = round(sum(found) / max(1, len(found)), 4)
         n_found, n_all = n_found + sum(found), n_all + len(found)
+    told["found by all pairs"] = n_all
     told["recall"] = round(n_found / max(1, n_all), 4)
     right = {frozenset(pair) for pair in planted[:, :2].tolist()}
     shown = [(int(match.first), int(match.second)) for match in matches]

@@ -20,6 +20,7 @@ _SPARE_BITS: Final = 4
 _FEWEST_BITS: Final = 16
 _FURTHER_BITS: Final = 12
 _ROUNDS: Final = 4
+_MARK_BITS: Final = 24
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64(0xFFFFFFFF)
@@ -93,6 +94,8 @@ class Hashed:
                 for number, side in enumerate(self.sides)
             ]
         )
+        if self.known:
+            entries = self._met_by_new(entries)
         entries.sort()
         small, crowded = _by_size(entries)
         return self._near(_all_pairs(small)), crowded
@@ -122,6 +125,14 @@ class Hashed:
                 own = _sides(crowded) == number
                 further[own] = band.keys(side[_places(crowded[own])])
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
+
+    def _met_by_new(self, entries: Hashes) -> Hashes:
+        """Those whose key a clip that is not known may have too."""
+        marked = np.zeros(1 << _MARK_BITS, np.bool_)
+        marks = entries >> np.uint64(64 - _MARK_BITS)
+        marked[marks[_places(entries) >= self.known]] = True
+        met: Hashes = entries[marked[marks]]
+        return met
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> Pairs:
         """Those of the pairs that may be copies, by this frame."""
@@ -154,11 +165,13 @@ def _sides(entries: Hashes) -> NDArray[np.intp]:
 
 def _by_size(entries: Hashes) -> tuple[Hashes, Hashes]:
     """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is left out."""
+    same = entries[1:] >> _HALF == entries[:-1] >> _HALF
+    entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
     keys = entries >> _HALF
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     sizes = np.diff(np.append(starts, len(keys)))
     each = np.repeat(sizes, sizes)
-    return entries[(each > 1) & (each <= CROWD)], entries[each > CROWD]
+    return entries[each <= CROWD], entries[each > CROWD]
 
 
 def _all_pairs(entries: Hashes) -> tuple[Hashes, Hashes]:

@@ -10,6 +10,7 @@ them best. Decision 0042 tells what that loses.
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Protocol
 
 import numpy as np
@@ -33,6 +34,7 @@ _BANDS: Final = 4
 """For each of those frames and each way of hashing it."""
 _THREADS: Final = 2
 _READ_AT_ONCE: Final = 4_096
+_HELD_BYTES: Final = 1 << 30
 _CODES_AT_ONCE: Final = 1 << 16
 _ALIKE_AT_ONCE: Final = 1 << 22
 _PAIRS_AT_ONCE: Final = 256
@@ -207,25 +209,32 @@ def _compare_bands(prints: Prints, judge: _Judge, seed: int) -> None:
     draw = np.random.default_rng(seed)
     n_bits = band_bits(len(prints.sketches))
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
-        for frame in _FRAMES:
-            planes = _read_frame(prints, frame)
-            for way in range(len(WAYS)):
-                sides = (planes[0], planes[way]) if 0 < way < len(TRIMS) else (planes[way],)
-                hashed = Hashed(sides=sides, known=judge.known, most_bits=NEAR_BITS)
-                bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
-                for pairs, crowded in pool.map(hashed.meet, bands):
-                    judge.compare_once(pairs)
-                    for more in hashed.thin(crowded, draw, judge.families.of):
-                        judge.compare_once(more)
+        for hashed in _hashed(prints, judge.known):
+            bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
+            for pairs, crowded in pool.map(hashed.meet, bands):
+                judge.compare_once(pairs)
+                for more in hashed.thin(crowded, draw, judge.families.of):
+                    judge.compare_once(more)
 
 
-def _read_frame(prints: Prints, frame: int) -> NDArray[np.uint64]:
+def _hashed(prints: Prints, known: int) -> Iterator[Hashed]:
+    """Each frame in each way, as many ways at once as may be held."""
+    at_once = max(1, _HELD_BYTES // (len(prints.sketches) * HASH_WORDS * 8) - 1)
+    for frame, start in product(_FRAMES, range(0, len(WAYS), at_once)):
+        ways = range(start, min(start + at_once, len(WAYS)))
+        plain, *own = _read_frame(prints, frame, [0, *ways])
+        for way, hashes in zip(ways, own, strict=True):
+            sides = (plain, hashes) if 0 < way < len(TRIMS) else (hashes,)
+            yield Hashed(sides=sides, known=known, most_bits=NEAR_BITS)
+
+
+def _read_frame(prints: Prints, frame: int, ways: list[int]) -> NDArray[np.uint64]:
     """One frame of all clips: ways x clips x words."""
     n_clips = len(prints.sketches)
-    planes = np.empty((len(WAYS), n_clips, HASH_WORDS), np.uint64)
+    planes = np.empty((len(ways), n_clips, HASH_WORDS), np.uint64)
     for start in range(0, n_clips, _READ_AT_ONCE):
         stop = min(start + _READ_AT_ONCE, n_clips)
-        planes[:, start:stop] = prints.words(np.arange(start, stop))[:, :, frame].swapaxes(0, 1)
+        planes[:, start:stop] = prints.words(np.arange(start, stop))[:, ways, frame].swapaxes(0, 1)
     return planes
 
 
