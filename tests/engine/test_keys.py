@@ -50,11 +50,11 @@ class Counts(Stage):
         return row | {"text": "real"}
 
 
-def write(table: Table, rows: Sequence[Row], *, how: str = "append") -> None:
+def write(table: Table, rows: Sequence[Row], *, how: str = "add") -> None:
     with writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         if rows:
-            getattr(writer, how)(rows)
+            getattr(writer, how)([table.schema.batch(rows)])
 
 
 def named(*keys: str) -> list[Row]:

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -170,6 +170,8 @@ class KeyIndex:
     ids: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     """Where each stretch begins, and where the last one ends."""
+    seen: tuple[Any, ...] = ()
+    """What a glance at the table told."""
 
     @property
     def n_slots(self) -> int:
@@ -178,6 +180,8 @@ class KeyIndex:
 
     def follow(self, dataset: Any) -> "KeyIndex":
         """The index of `dataset`: only fragments that are not in this one are read."""
+        if _glance(dataset) == self.seen:
+            return self
         present = {_face(fragment): fragment for fragment in dataset.get_fragments()}
         known = {face for face in self.faces if face}
         new = [fragment for face, fragment in present.items() if face not in known]
@@ -196,9 +200,7 @@ class KeyIndex:
         is_there = np.array([bool(face) for face in faces])
         keep = is_there[self._stretches(self.marks.slots)]
         marks = Marks(self.marks.marks[keep], self.marks.slots[keep])
-        return KeyIndex(
-            mixer=self.mixer, marks=marks, faces=faces, ids=self.ids, starts=self.starts
-        )
+        return replace(self, marks=marks, faces=faces)
 
     def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
         """With the rows of the fragments that are `new`."""
@@ -219,9 +221,7 @@ class KeyIndex:
             at = end
         sorted_ = Marks.sort(marks, slots)
         joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
-        return KeyIndex(
-            mixer=self.mixer, marks=joined, faces=longer.faces, ids=longer.ids, starts=longer.starts
-        )
+        return replace(longer, marks=joined, seen=_glance(dataset))
 
     def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """The slots that may hold one of `keys`, each once."""
@@ -274,6 +274,12 @@ class KeyIndex:
         for batch in self.take(dataset, self.marks.twins(), ["key"]):
             tally.update(batch.column("key").to_pylist())
         return sorted(key for key, n in tally.items() if n > 1)
+
+
+def _glance(dataset: Any) -> tuple[Any, ...]:
+    """What differs between two versions of a table, and between two tables that had the same place."""
+    fragments = dataset.get_fragments()
+    return (dataset.version, len(fragments), *map(_face, fragments[-1:]))
 
 
 def _face(fragment: Any) -> tuple[Any, ...]:
