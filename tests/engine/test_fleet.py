@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.fleet import Crew, Offer, block_rows, crews
+from unreel.engine.fleet import BLOCK_BYTES, Crew, Offer, block_rows, crews, store_bytes
 from unreel.engine.stage import Limit, Resources
 
 SHAPES = st.builds(
@@ -81,3 +81,9 @@ def test_every_worker_has_a_block_where_there_are_rows_for_all(n_rows, most, in_
 def test_a_block_is_as_large_as_what_a_worker_holds_at_once() -> None:
     sizes = [block_rows(100_000, [Crew(most=8, in_flight=n, cpus=1)]) for n in (1, 8, 300)]
     assert sizes == [4, 8, 32]
+
+
+def test_the_store_holds_what_keeps_workers_busy_and_no_more() -> None:
+    few, many = ([Crew(most=n, in_flight=1, cpus=1)] for n in (1, 640))
+    assert store_bytes(few) == 128 * 2**20
+    assert store_bytes(many) == 640 * 8 * BLOCK_BYTES

@@ -1,6 +1,9 @@
 """A table as the source of a run: the driver reads keys, workers read rows, at one version."""
 
+import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from unreel.engine.stored_rows import Fetched, StoredRows
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "stored_source.py"
 PIECES = TableSchema(name="pieces", version=1, columns={"text": "string", "length": "int64"})
 
 
@@ -108,3 +112,12 @@ def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
     nowhere = Table(Place(str(pieces.place.path.with_name("none.lance"))), PIECES)
     with pytest.raises(UnreadableSourceError, match="no pieces table"):
         list(StoredRows(nowhere, ask))
+
+
+def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
+    typed = [sys.executable, str(BENCHMARK), "--rows", "1000", "--json"]
+    told = json.loads(subprocess.run(typed, check=True, capture_output=True, text=True).stdout)
+    ways = told["ways"]
+    assert ways["addresses"]["due"] == ways["rows"]["due"] == told["rows"] == 1000
+    assert ways["addresses"]["bytes_a_row"] < 120
+    assert ways["addresses"]["bytes_a_row"] < ways["rows"]["bytes_a_row"] / 8

@@ -12,8 +12,15 @@ from typing import Final, Self
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.stage import Limit, Resources
 
+BLOCK_BYTES: Final = 8 * 2**20
+"""What a stage gives is cut into blocks of this size, or of one row where that is larger."""
+BLOCKS_AT_WORK: Final = 2
+"""While one block waits for its slowest row, the next one fills the permits that fell free."""
+BLOCKS_PER_WORKER: Final = 2 * BLOCKS_AT_WORK
+"""At work and waiting: what a worker that dies has to have repeated."""
 _SMALLEST_BLOCK: Final = 4
 _LARGEST_BLOCK: Final = 32
+_LEAST_STORE: Final = 128 * 2**20
 _ROUND: Final = 100
 """Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
 
@@ -90,3 +97,13 @@ def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
     held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
     share = math.ceil(n_rows / max(crew.most for crew in manned))
     return max(1, min(_LARGEST_BLOCK, held, share))
+
+
+def store_bytes(manned: Sequence[Crew]) -> int:
+    """What all stages together may keep in the object store: no more than keeps their workers busy.
+
+    Twice the blocks that the workers hold, since each makes one while the one before is taken. Left to
+    itself Ray Data fills half of the store, all of which is made again when the node is lost.
+    """
+    blocks = sum(crew.most for crew in manned) * BLOCKS_PER_WORKER
+    return max(_LEAST_STORE, 2 * blocks * BLOCK_BYTES)

@@ -25,7 +25,16 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.fleet import Crew, Offer, block_rows, crews
+from unreel.engine.fleet import (
+    BLOCK_BYTES,
+    BLOCKS_AT_WORK,
+    BLOCKS_PER_WORKER,
+    Crew,
+    Offer,
+    block_rows,
+    crews,
+    store_bytes,
+)
 from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
@@ -37,16 +46,12 @@ from unreel.engine.worker import Walk, Worker
 WINDOW_ROWS: Final = 100_000
 WINDOW_BYTES: Final = 64 * 2**20
 """Questions given to Ray at a time, whichever is less: they lie in the store of the driver's node."""
-BLOCK_BYTES: Final = 8 * 2**20
-"""What a stage gives is cut into blocks of this size, or of one row where that is larger."""
 
 # An inner part of Ray without types; Ray Data reads there what an autoscaler may add.
 _STATE: Final[Any] = import_module("ray._private.state")
 _ROW: Final = "row"
 _SUSPECT_AT: Final = "_suspect_at"
 """Scratch column of a suspect: the number of the stage that it is to go on from, alone."""
-_BLOCKS_PER_WORKER: Final = 2
-"""While one block waits for its slowest row, the next one fills the permits that fell free."""
 
 
 class RayRunner:
@@ -136,7 +141,11 @@ def _stream(
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.target_max_block_size = BLOCK_BYTES
-    n_blocks = -(-len(window) // block_rows(len(window), [post.crew for post in team]))
+    manned = [post.crew for post in team]
+    context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
+        object_store_memory=store_bytes(manned)
+    )
+    n_blocks = -(-len(window) // block_rows(len(window), manned))
     # From items, because from tables Ray measures each one in a task, in processes of its own.
     items = [{_ROW: row} for row in window]
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
@@ -151,8 +160,8 @@ def _stream(
             compute=ray.data.ActorPoolStrategy(
                 min_size=post.crew.least,
                 max_size=max(post.crew.least, min(post.crew.most, n_blocks)),
-                max_tasks_in_flight_per_actor=2 * _BLOCKS_PER_WORKER,
-                max_concurrent_calls_per_actor=_BLOCKS_PER_WORKER,
+                max_tasks_in_flight_per_actor=BLOCKS_PER_WORKER,
+                max_concurrent_calls_per_actor=BLOCKS_AT_WORK,
                 enable_true_multi_threading=True,
             ),
         )
