@@ -129,6 +129,17 @@ def test_a_key_is_found_exactly_when_all_marks_collide(table: Table, colliding: 
     assert [row["key"] for row in Due(table).sift(named(*keys, "no hash", keys[45]))] == keys[40:]
 
 
+@given(st.lists(st.none() | KEYS | st.text(max_size=70), max_size=20), st.integers(0, 20))
+def test_two_texts_have_one_stamp_when_they_are_one_text(
+    texts: list[str | None], start: int
+) -> None:
+    mixer, column = Mixer(), pa.array(texts, pa.string())
+    stamps = [stamp.tobytes() for stamp in mixer.stamps(column)]
+    for stamp, text in zip(stamps, texts, strict=True):
+        assert [one == stamp for one in stamps] == [one == text for one in texts]
+    assert [stamp.tobytes() for stamp in mixer.stamps(column.slice(start))] == stamps[start:]
+
+
 def test_a_hash_is_no_text_that_hashes_to_it_nor_the_same_in_capitals(table: Table) -> None:
     key = digest("a")
     write(table, named(key, "", "a" * 63, "g" * 64))

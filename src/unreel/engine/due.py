@@ -45,10 +45,6 @@ class _Keys:
         same = (self.stamps[slots] == stamps[places]).all(axis=1)
         return places[same], slots[same]
 
-    def join(self, other: "_Keys") -> "_Keys":
-        behind = Marks(other.marks.marks, other.marks.slots + np.uint32(len(self.stamps)))
-        return _Keys(self.marks.join(behind), np.concatenate([self.stamps, other.stamps]))
-
 
 class _Given:
     """The keys that this run gave out: the last ones in a set, those before in packs."""
@@ -56,13 +52,14 @@ class _Given:
     def __init__(self, mixer: Mixer) -> None:
         self._mixer = mixer
         self._last: set[bytes] = set()
-        self._packs: list[_Keys] = []
+        self._packs: list[Marks] = []
+        self._stamps = np.empty((0, STAMP_BYTES), dtype=np.uint8)
 
     def are_new(self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which keys were never given out; from now on they all were."""
         new = np.ones(len(marks), dtype=np.bool_)
         for pack in self._packs:
-            new[pack.find(marks, stamps)[0]] = False
+            new[_Keys(pack, self._stamps).find(marks, stamps)[0]] = False
         for place in np.flatnonzero(new).tolist():
             stamp = stamps[place].tobytes()
             new[place] = stamp not in self._last
@@ -72,11 +69,14 @@ class _Given:
         return new
 
     def _pack(self) -> None:
-        stamps = np.frombuffer(b"".join(self._last), dtype=np.uint8).reshape(-1, STAMP_BYTES)
+        start, end = len(self._stamps), len(self._stamps) + len(self._last)
+        self._stamps.resize((end, STAMP_BYTES), refcheck=False)  # in place: a copy would double it
+        drawn = np.frombuffer(b"".join(self._last), dtype=np.uint8)
+        self._stamps[start:] = drawn.reshape(-1, STAMP_BYTES)
         self._last.clear()
-        slots = np.arange(len(stamps), dtype=np.uint32)
-        pack = _Keys(Marks.sort(self._mixer.marks(stamps), slots), stamps)
-        while self._packs and len(self._packs[-1].stamps) <= _SIMILAR * len(pack.stamps):
+        slots = np.arange(start, end, dtype=np.uint32)
+        pack = Marks.sort(self._mixer.marks(self._stamps[start:]), slots)
+        while self._packs and len(self._packs[-1].slots) <= _SIMILAR * len(pack.slots):
             pack = self._packs.pop().join(pack)
         self._packs.append(pack)
 

@@ -30,6 +30,7 @@ _BATCH: Final = 1_024
 _AT_ONCE: Final = 65_536
 _OFFSET_BITS: Final = 32
 _OFFSET: Final = np.uint64(2**_OFFSET_BITS - 1)
+_MOST_SLOTS: Final = 2**32
 _NO_DIGIT: Final = 16
 _DIGITS: Final = 2 * STAMP_BYTES
 
@@ -211,6 +212,9 @@ class KeyIndex:
             ids=np.append(self.ids, np.array([f.fragment_id for f in new], dtype=np.uint64)),
             starts=np.append(self.starts, self.n_slots + np.cumsum(lengths, dtype=np.int64)),
         )
+        if longer.n_slots > _MOST_SLOTS:
+            msg = f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
+            raise InvalidValueError(msg)
         n_rows = sum(fragment.count_rows() for fragment in new)
         marks, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
         at = 0
