@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.settings import lend_environment
 
@@ -50,25 +50,35 @@ def raylets(n_nodes: int, *, cpus: float = 2, store_bytes: int = STORE_BYTES) ->
         }
         command = [sys.executable, __file__, str(n_nodes), str(cpus), str(store_bytes)]
         with lend_environment(own):
-            started = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
+            started, told = _start(command)
         with started:
             try:
-                told = json.loads(started.stdout.readline())
-                address = told["address"]
+                environment = own | {"RAY_ADDRESS": told["address"]}
                 yield Raylets(
-                    address=address,
-                    environment=own | {"RAY_ADDRESS": address},
-                    pids=tuple(told["pids"]),
+                    address=told["address"], environment=environment, pids=tuple(told["pids"])
                 )
             finally:
-                started.stdin.close()
-                started.wait()
+                started.communicate("")
+
+
+def _start(command: Sequence[str], *, tries: int = 4) -> tuple[subprocess.Popen[str], Any]:
+    """The process of a cluster and what it tells: Ray gives a node 30 s, which a busy machine may not keep."""
+    started = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    line = started.stdout.readline() if started.stdout else ""
+    if line:
+        return started, json.loads(line)
+    with started:
+        started.wait()
+    if tries == 1:
+        msg = "Ray did not start its nodes: try again on a machine that is less busy"
+        raise TimeoutError(msg)
+    return _start(command, tries=tries - 1)
 
 
 def _serve(n_nodes: int, cpus: float, store_bytes: int) -> None:
