@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
 from unreel.core.judgement import Pair, clips_of, subject_of
+from unreel.core.names import read_clip_id
 from unreel.protocols.protocol import Row
 
 T = TypeVar("T")
@@ -123,7 +124,8 @@ class _Subjects:
             return self._odd[place]
         begins, ends = place * _ID_BYTES, (place + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
-        return subject_of(*(ClipId(each.hex()) for each in (self._first[begins:ends], *second)))
+        shown = (self._first[begins:ends], *second)
+        return subject_of(*(read_clip_id(each.hex(), "kept rows") for each in shown))
 
 
 def _packed(clip: ClipId) -> bytes | None:
