@@ -26,6 +26,8 @@ from unreel.engine.table import Table
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
 
+_READ_AHEAD_BYTES: Final = 64 * 2**20
+"""Lance would read two gigabytes ahead of what is encoded anew."""
 _GROWTH_AT_WORK: Final = 8
 _GROWTH_AT_REST: Final = 2
 """Rows come too fast to be copied often, and rest where nothing follows soon."""
@@ -123,6 +125,7 @@ class TableWriter:
             excluded_fragment_ids=others,
             num_threads=1,
             batch_size=1024,
+            io_buffer_size=_READ_AHEAD_BYTES,
         )
         return list(Compaction.plan(self._dataset, options).tasks)
 
