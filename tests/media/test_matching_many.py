@@ -118,6 +118,13 @@ def test_clips_that_are_all_black_are_one_family(monkeypatch, few) -> None:
 
 
 @pytest.mark.usefixtures("banded")
+def test_every_pair_of_a_crowd_is_told_to_who_asks_for_it() -> None:
+    prints = copied(drawn(3), np.zeros(CROWD + 5, np.intp), bits=6)
+    n_alike = CROWD + 6
+    assert len(find_matches(prints, every=True)) == n_alike * (n_alike - 1) // 2
+
+
+@pytest.mark.usefixtures("banded")
 def test_a_black_frame_that_many_share_neither_joins_them_nor_hides_copies() -> None:
     prints = drawn(1_000)
     prints.hashes[:, :, :3] = 0

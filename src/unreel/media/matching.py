@@ -86,7 +86,9 @@ class HeldPrints:
         return np.stack([self._own[place].words() for place in places.tolist()])
 
 
-def find_matches(prints: Prints, *, known: int = 0, seed: int = 0) -> list[Match]:
+def find_matches(
+    prints: Prints, *, known: int = 0, seed: int = 0, every: bool = False
+) -> list[Match]:
     """Pairs of clips that show the same, in the order of `prints`.
 
     All pairs of a set of up to 16,384 are looked at; of a larger one those that agree in drawn bits of a frame,
@@ -96,14 +98,15 @@ def find_matches(prints: Prints, *, known: int = 0, seed: int = 0) -> list[Match
         prints: The clips to compare.
         known: So many of the first have been compared with each other before: pairs of two of them are left out.
         seed: Draws the bits.
+        every: Looks at all pairs and tells each that matches, however large the set and its families are.
     """
     n_clips = len(prints.sketches)
-    if n_clips <= FEW:
-        judge = _Judge(_Kept(prints), known)
+    if every or n_clips <= FEW:
+        judge = _Judge(_Kept(prints), known, crowd=n_clips if every else CROWD)
         for pairs in _alike(prints.sketches, known):
             judge.compare(pairs)
     else:
-        judge = _Judge(prints, known)
+        judge = _Judge(prints, known, crowd=CROWD)
         _compare_bands(prints, judge, seed)
     return judge.matches()
 
@@ -111,8 +114,9 @@ def find_matches(prints: Prints, *, known: int = 0, seed: int = 0) -> list[Match
 class _Judge:
     """Compares the pairs that it is shown, each once, and keeps those that match."""
 
-    def __init__(self, prints: Prints, known: int) -> None:
+    def __init__(self, prints: Prints, known: int, *, crowd: int) -> None:
         self._prints = prints
+        self._crowd = crowd
         self.known = known
         self._n = len(prints.sketches)
         self._compared = np.array([-1], np.intp)
@@ -148,7 +152,7 @@ class _Judge:
 
     def _not_in_a_crowd(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
         one, other = self.families.of(codes // self._n), self.families.of(codes % self._n)
-        apart: NDArray[np.intp] = codes[(one != other) | (self.families.sizes(one) <= CROWD)]
+        apart: NDArray[np.intp] = codes[(one != other) | (self.families.sizes(one) <= self._crowd)]
         return apart
 
     def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:

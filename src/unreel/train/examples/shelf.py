@@ -103,7 +103,8 @@ class Shelf:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
                     unlooked[reason] = unlooked.get(reason, 0) + 1
-        return Compared(matches=tuple(find_matches(HeldPrints(sorted(prints)))), unlooked=unlooked)
+        matches = find_matches(HeldPrints(sorted(prints)), every=True)
+        return Compared(matches=tuple(matches), unlooked=unlooked)
 
     def _table(self, name: str, schema: TableSchema) -> Table:
         Folder(self.folder).make()
