@@ -130,7 +130,7 @@ def _films(draw: np.random.Generator, n_clips: int) -> tuple[Pictures, NDArray[n
     stays[:n_clips][kind < shares.still] = 0.999
     shown = np.sqrt(stays)[:, None, None] * still + np.sqrt(1 - stays)[:, None, None] * moving
     scenes, shown = shown[:, n_clips:].repeat(4, axis=1), shown[:, :n_clips]
-    alike = draw.uniform(0.71, 0.82, n_takes // 4).repeat(4).astype(np.float32)[:, None, None]
+    alike = draw.uniform(0.70, 0.81, n_takes // 4).repeat(4).astype(np.float32)[:, None, None]
     shown[:, :n_takes] = np.sqrt(alike) * scenes + np.sqrt(1 - alike) * shown[:, :n_takes]
     shown *= _falling(_SIZE, _POWER)[:, None, None, :]
     shown *= draw.lognormal(0, 0.35, n_clips).astype(np.float32)[:, None, None]
