@@ -21,7 +21,7 @@ from unreel.engine.stage import Row
 from unreel.engine.table import Table
 
 _FIRST_LOOK: Final = 64
-_LARGEST_LOOK: Final = 8_192
+_LARGEST_LOOK: Final = 2_048
 _ABOUT_BYTES: Final = STAMP_BYTES // 2
 """Of the stamp of a row's own mark."""
 _PACKED: Final = 65_536

@@ -45,7 +45,7 @@ releases hold files under their path and time of change.
 """
 _NAMED: Final = 512
 """Files that are looked for at once, before the first of them goes on."""
-_LOOK: Final = 4096
+_LOOK: Final = 1024
 _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""
 

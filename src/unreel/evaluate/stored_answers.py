@@ -15,7 +15,7 @@ from unreel.evaluate.job import Run
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.reading import read_text
 
-_LOOK: Final = 4096
+_LOOK: Final = 2048
 
 
 def planned_with_answers(
