@@ -32,12 +32,9 @@ PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}
 WAIT_S = 60.0
 
 MEETING = """
-import json, os, sys, time
+import json, sys
 from pathlib import Path
-import ray
-from ray.data import DataContext
 from unreel.engine.place import Place
-from unreel.engine.ray_data import RayRunner
 from unreel.engine.run import run
 from unreel.engine.stage import Resources, Stage
 from unreel.engine.stored_rows import StoredRows
