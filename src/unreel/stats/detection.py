@@ -78,7 +78,7 @@ def f1(
     if not counted.any():
         return Unmeasured("no clip is generated or was called so")
     ties = Ties.of(clusters, len(truth))
-    sample = Sample.of((truth * said, truth + said), ties)
+    sample = Sample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
     hits, calls = sample.columns
 
     def harmonic(weights: Array) -> Array:

@@ -28,6 +28,8 @@ __all__ = (
 
 # Elements of one block of weights: a few temporaries of this size stay near the processor.
 _BLOCK: Final = 2**15
+# Whole numbers up to here are ranked by counting, in a byte each.
+_FEW: Final = 255
 
 
 def as_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
@@ -168,8 +170,12 @@ class Codes:
 
 def _ranked(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
     """The different values in order, and the place of every row's among them."""
-    if column.dtype == np.bool_ or ((column == 0) | (column == 1)).all():
-        return np.array([0.0, 1.0]), column.astype(np.int8)
+    if len(column) and column.min() >= 0 and column.max() <= _FEW:
+        small = column.astype(np.uint8)
+        if (small == column).all():
+            found = np.bincount(small) > 0
+            place = (np.cumsum(found) - 1).astype(np.uint8)
+            return np.flatnonzero(found).astype(np.float64), place[small]
     values, rank = np.unique(column, return_inverse=True)
     return values.astype(np.float64), rank
 
