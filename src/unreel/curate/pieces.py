@@ -143,7 +143,8 @@ def keep_once(pieces: Pieces, *, step: str) -> tuple[Pieces, Iterable[LeftOut]]:
     """The first of all pieces with the same bytes; none of them where their labels contradict."""
     clips = pieces.rows.digests("clip")
     order = np.argsort(clips, kind="stable")
-    alike = np.concatenate([[False], clips[order][1:] == clips[order][:-1], [False]])
+    clips = clips[order]
+    alike = np.concatenate([[False], clips[1:] == clips[:-1], [False]])
     starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
     if not len(starts):
         return pieces, ()
