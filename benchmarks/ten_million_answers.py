@@ -7,7 +7,7 @@ The table's own writer makes the answers: one question in a hundred has none, an
 part then runs in a process of its own: opening the table and checking its keys, a resume with nothing due, one
 that finds the missing hundredth, and one that asks the failures again. Questions come in another order than
 rows lie in, and what was asked is compared with what is missing, key by key. Ten million rows take about a
-quarter of an hour to write, and 5 GB.
+quarter of an hour to write, and 2 GB.
 """
 
 import argparse
