@@ -88,8 +88,13 @@ class _Holders:
 
     def spread(self, drawn: Array) -> Array:
         """Weights of the distinct rows from those of the groups."""
-        rows = np.pad(drawn, ((0, 0), (0, 1))).take(self.group, axis=1)
-        rows *= self.times
+        if self.group.max() == self.n_groups:
+            drawn = np.pad(drawn, ((0, 0), (0, 1)))
+        rows = drawn.take(self.group, axis=1)
+        if self.times.max() > 1:
+            rows *= self.times
+        if len(self.starts) == len(self.group):
+            return rows
         merged: Array = np.add.reduceat(rows, self.starts, axis=1)
         return merged
 
