@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pace import slowness
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "million_fingerprints.py"
 
 
@@ -16,5 +18,5 @@ def test_copies_planted_among_many_are_found_in_little_memory() -> None:
     assert told["found by all pairs"] > 100
     assert told["recall"] >= 0.95
     assert told["precision"] >= 0.99
-    assert told["cpu_s"] < 60
+    assert told["cpu_s"] < 60 * slowness()
     assert told["peak_mib"] < 512
