@@ -105,7 +105,10 @@ def test_thirty_percent_of_a_fault_is_survived(
         outcomes, ended_s = put_all(run.model, sheets, patience=patience)
     seen = run.stats()
 
-    took_s = [e - seen["first_at_s"][s.key] for s, e in zip(sheets, ended_s, strict=True)]
+    # On a busy machine a question may run out of time before it leaves: it counts among the failures.
+    first_s = seen["first_at_s"]
+    both = zip(sheets, ended_s, strict=True)
+    took_s = [end_s - first_s[sheet.key] for sheet, end_s in both if sheet.key in first_s]
     amplification = seen["n_requests"] / N_QUESTIONS
     failures = Counter(o.reason for o in outcomes if isinstance(o, Failure))
     measured = {
