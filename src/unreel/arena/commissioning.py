@@ -1,6 +1,6 @@
 """Every creator of a season in its turn: what it was not asked for yet is made, and it is entered by its stable name."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -46,19 +46,17 @@ def _enter(section: CreatorSection) -> EnteredCreator:
     )
 
 
-def due_clips(
-    opener: CreatorOpener, asking: Asking, *, retry: Collection[str] = ()
-) -> Iterator[Row]:
-    """The clips that the creator was not asked for yet."""
-    rows = made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
-    return find_due(rows, asking.folder.made, retry=UNPAID.union(retry))
+def count_clips(opener: CreatorOpener, asking: Asking) -> tuple[int, int]:
+    """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
+    again = UNPAID.union(asking.retry_failed)
+    rows = {row["key"]: row for row in _rows(opener, asking)}
+    held = asking.folder.made.held(list(rows))
+    settled = [each for key, each in held.items() if not each.is_due(rows[key], again)]
+    return len(rows) - len(settled), sum(each.reason is not None for each in settled)
 
 
-def n_failed_clips(opener: CreatorOpener, asking: Asking, *, retry: Collection[str] = ()) -> int:
-    """Clips that the creator was asked for in vain, and is not asked for again."""
-    rows = made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
-    held = asking.folder.made.held([row["key"] for row in rows])
-    return sum(each.reason not in {None, *UNPAID, *retry} for each in held.values())
+def _rows(opener: CreatorOpener, asking: Asking) -> Iterator[Row]:
+    return made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
 def make_clips(
@@ -72,7 +70,7 @@ def make_clips(
     """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
-    due = list(due_clips(opener, asking, retry=again))
+    due = list(find_due(_rows(opener, asking), folder.made, retry=again))
     spectator.on_due("made", len(due[:most]))
     survey = Survey(folder.benchmark_clips)
     done = run_stages(

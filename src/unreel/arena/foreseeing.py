@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from unreel.arena.cells import Judge, is_among, questions_of
-from unreel.arena.commissioning import due_clips, n_failed_clips
+from unreel.arena.commissioning import count_clips
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
 from unreel.arena.judging import Asking, enter_reviewers
@@ -108,8 +108,7 @@ def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
                 yield Due(title=section.name, problem=str(error))
                 continue
             n_all = len(asking.scenery.scenes) * len(opener.settings)
-            n_due = sum(1 for _ in due_clips(opener, asking, retry=asking.retry_failed))
-            n_failed = n_failed_clips(opener, asking, retry=asking.retry_failed)
+            n_due, n_failed = count_clips(opener, asking)
             n_done = n_all - n_due - n_failed
             yield Due(title=section.name, n_due=n_due, n_done=n_done, n_failed=n_failed)
 

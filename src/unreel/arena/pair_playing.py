@@ -9,7 +9,7 @@ from unreel.arena.lineup import places_among
 from unreel.arena.play import SILENT
 from unreel.arena.playing import read_answers
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
-from unreel.arena.working_folder import SeasonFolder
+from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.core.clip import maker_of
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
@@ -34,7 +34,7 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     """
     entrants = folder.require_played()
     entrants.require_condition(condition)
-    told = list(_pairs(folder, condition))
+    told = list(_pairs(folder, entrants, condition))
     shown = entrants.shown(entrants.reviewers)
     reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
     creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
@@ -52,9 +52,8 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     )
 
 
-def _pairs(folder: SeasonFolder, condition: str) -> Iterator[_Pair]:
-    entrants, settings = folder.require_played(), read_settings()
-    shown = entrants.shown(entrants.reviewers)
+def _pairs(folder: SeasonFolder, entrants: Entrants, condition: str) -> Iterator[_Pair]:
+    settings, shown = read_settings(), entrants.shown(entrants.reviewers)
     for reviewer in entrants.heard:
         if reviewer.floor:
             continue
