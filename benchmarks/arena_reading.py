@@ -35,7 +35,8 @@ from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.stage import Row
 from unreel.engine.survey import FACTS, Survey
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.job import keeper_of
 from unreel.evaluate.recipe import check_recipe
 

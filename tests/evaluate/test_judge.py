@@ -29,7 +29,8 @@ from unreel.core.identity import digest
 from unreel.core.retrying import Patience
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.faults import ruling_fault
 from unreel.evaluate.judge import (
     PROMPT_VERSION,

@@ -11,7 +11,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.engine.lock import writer_lock
-from unreel.engine.table import TableWriter
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.job import Run
 
 NAMES = ("veo-1", "veo-2", "veo-3")
