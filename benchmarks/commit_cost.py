@@ -10,7 +10,6 @@ stage that does nothing. `--commit-rows` fixes the size of commits, which follow
 import argparse
 import json
 import random
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import lance
+from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.committer import CommitPace, Committer
@@ -106,10 +106,7 @@ def measure(place: Path, asked: Any) -> dict[str, float]:
         "largest_commit": max(watch.sizes),
         "joins": len(watch.joined_s),
         "longest_join_s": round(max(watch.joined_s, default=0.0), 2),
-        "peak_mib": max(
-            resource.getrusage(who).ru_maxrss // 1024
-            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        ),
+        "peak_mib": peak_mib(),
         **_look_at(place, asked.rows),
     }
 

@@ -9,7 +9,6 @@ any order, to follow 10,000 rows that are appended, and how many bytes that keep
 
 import argparse
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import Any
 import lance
 import numpy as np
 import pyarrow as pa
+from peak_memory import peak_mib
 
 from unreel.engine.keys import KeyIndex
 
@@ -106,7 +106,7 @@ def measure(n: int, seed: int) -> dict[str, Any]:
 
         told = {"rows": n, "marks": measure_marks(folder, looks, more)}
         told["scalar index"] = measure_scalar(folder, looks, more)
-    told["peak_mib"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    told["peak_mib"] = peak_mib()
     return told
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from peak_memory import peak_mib
+
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
 from unreel.annotate.judgements import Record, Traced
@@ -110,10 +112,7 @@ def _timed(act: Callable[[], Any]) -> tuple[float, float, int, int]:
     before_s, before_cpu_s = time.perf_counter(), time.process_time()
     result = act()
     seconds, cpu_s = time.perf_counter() - before_s, time.process_time() - before_cpu_s
-    peak = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line
-    )
-    return seconds, cpu_s, int(peak.split()[1]) // 1024, result
+    return seconds, cpu_s, peak_mib(), result
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ pair it finds; `--fresh` compares the last N with the others, as a new batch.
 import argparse
 import json
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from drawn_prints import BLOCK, FRAMES, KINDS, Drawn, draw_block
 from numpy.typing import NDArray
+from peak_memory import peak_mib
 
 from unreel.media import matching
 from unreel.media.fingerprint import HASH_WORDS, WAYS
@@ -83,8 +83,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "rows": n_rows,
         "wall_s": round(time.perf_counter() - wall_s, 1),
         "cpu_s": round(time.process_time() - cpu_s, 1),
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "peak_mib_of_drawing": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        "peak_mib": peak_mib(),
         "matches": len(matches),
     }
     if asked.fresh:

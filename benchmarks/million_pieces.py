@@ -16,7 +16,6 @@ it decides on lengths, goes on, and must freeze the same bytes.
 import argparse
 import csv
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +27,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from peak_memory import peak_mib
 
 from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts, VideoFacts
@@ -172,12 +173,6 @@ def write_source(folder: Path, n_rows: int) -> None:
             name = f"clip-{number:08}"
             group = f"scene-{number // 10}"
             table.writerow([f"{name}.mp4", name, label, creator, "CC0", group])
-
-
-def peak_mib() -> int:
-    """The most memory that this process, or one that it started, held so far."""
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return max(resource.getrusage(one).ru_maxrss for one in who) >> 10
 
 
 def run(folder: Path, n_rows: int, *, without: list[str]) -> None:

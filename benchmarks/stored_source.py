@@ -8,12 +8,13 @@ the one driver must do, whatever the workers cost.
 import argparse
 import json
 import pickle
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.due import Due
@@ -87,13 +88,12 @@ def decide(folder: Path, way: str) -> dict[str, float]:
     for due in Due(answers, ()).sift(questions):
         n_due += 1
         n_bytes += len(pickle.dumps(due))
-    used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "due": n_due,
         "seconds": time.monotonic() - began_s,
-        "cpu_s": used.ru_utime + used.ru_stime,
+        "cpu_s": time.process_time(),
         "bytes_a_row": n_bytes / max(1, n_due),
-        "peak_mib": used.ru_maxrss / 1024,
+        "peak_mib": peak_mib(),
     }
 
 

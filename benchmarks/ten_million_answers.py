@@ -14,7 +14,6 @@ import argparse
 import hashlib
 import itertools
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.lock import writer_lock
@@ -150,14 +151,10 @@ def do(part: str, folder: Path, n: int) -> dict[str, Any]:
         table.check()
     else:
         told = resume(table, n, part)
-    peaks = [
-        resource.getrusage(who).ru_maxrss
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    ]
     return told | {
         "seconds": round(time.perf_counter() - began, 2),
         "cpu_s": round(time.process_time() - worked, 2),
-        "peak_mib": round(max(peaks) / 1024),
+        "peak_mib": peak_mib(),
     }
 
 

@@ -23,6 +23,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import peak_memory
+
 from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.reading import identify
 from unreel.core.facts import ClipFacts, VideoFacts
@@ -169,11 +171,10 @@ def _measure(folder: Path, way: str, rows: int) -> Lap:
     run, bench = str(folder / "run"), str(folder / "bench")
     resume = ["eval", bench, "--protocol", PROTOCOL, "--model", MODEL, "--out", run]
     typed = ["score", run, "--json"] if way == "score" else resume
-    child = "from unreel.cli.main import main; main()"
     began_s = time.monotonic()
     pid = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-c", child, *typed],
+        [sys.executable, peak_memory.__file__, str(folder / "peak"), *typed],
         os.environ,
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, str(folder / f"{way}.out"), _ANEW, 0o600)],
     )
@@ -187,7 +188,7 @@ def _measure(folder: Path, way: str, rows: int) -> Lap:
         rows=rows,
         wall_s=round(wall_s, 1),
         cpu_s=round(cpu_s, 1),
-        peak_mib=round(usage.ru_maxrss / 1024),
+        peak_mib=int((folder / "peak").read_text()),
         us_a_row=round(1e6 * cpu_s / rows, 1),
     )
 

@@ -474,7 +474,7 @@ def test_a_damaged_ruling_is_unscored_with_its_cause(bench: Bench, kept: KeptRul
     (row,) = kept.table.rows()
     with writer_lock(kept.table.place) as lock:
         writer = TableWriter(kept.table, lock=lock, observe=lambda _step, _n: None)
-        writer.replace([row | {"score": 0.7}])
+        writer.replace([kept.table.schema.batch([row | {"score": 0.7}])])
     assert judge_all(explain("a"), bench.opener(), kept=kept).unscored == {"unstated": 1}
 
 

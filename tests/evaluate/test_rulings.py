@@ -61,7 +61,7 @@ def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
     row, *_ = accused.rulings.rows()
     with writer_lock(accused.rulings.place) as lock:
         writer = TableWriter(accused.rulings, lock=lock, observe=lambda _step, _n: None)
-        writer.replace([row | {"score": 0.7}])
+        writer.replace([accused.rulings.schema.batch([row | {"score": 0.7}])])
     found = typed("runs", "check", run)
     assert found.status == 1
     assert "neither a score nor a reason why there is none" in found.out
