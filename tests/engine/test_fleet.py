@@ -40,6 +40,14 @@ def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer) -> 
         assert crew.most * crew.in_flight <= stage.in_flight
 
 
+def test_the_first_worker_alone_keeps_what_a_small_service_allows_busy() -> None:
+    few, many = (Resources(in_flight=n, limit=Limit.SERVICE) for n in (8, 256))
+    (crew,) = crews([few], Offer(64), workers=None)
+    assert (crew.most, crew.in_flight) == (1, 8)
+    (crew,) = crews([many], Offer(64), workers=None)
+    assert (crew.most, crew.in_flight) == (8, 32)
+
+
 def test_a_hundred_nodes_are_used_without_being_told() -> None:
     scan = Resources(cpus=1, in_flight=64, limit=Limit.PROCESSORS)
     weights = Resources(cpus=4, gpus=1, in_flight=16)

@@ -20,6 +20,8 @@ BLOCKS_PER_WORKER: Final = 2 * BLOCKS_AT_WORK
 """At work and waiting: what a worker that dies has to have repeated."""
 _SMALLEST_BLOCK: Final = 4
 _LARGEST_BLOCK: Final = 32
+_CONNECTIONS: Final = 32
+"""What one worker keeps busy: with a share for every processor, a pool that has not grown yet would leave most idle."""
 _LEAST_STORE: Final = 128 * 2**20
 _ROUND: Final = 100
 """Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
@@ -82,7 +84,7 @@ def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) 
     if stage.limit is Limit.PROCESSORS:
         in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
     if stage.limit is Limit.SERVICE:
-        most = min(most, in_flight)
+        most = min(most, math.ceil(in_flight / _CONNECTIONS))
         in_flight //= most
     return Crew(most=most, in_flight=in_flight, cpus=cpus)
 
