@@ -199,10 +199,11 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
         sys.stderr.write(json.dumps(told) + "\n")
         sys.stderr.flush()
 
+    out = folder / "out"
     bench = DrawnBench(
-        place=Place(str(folder / "out")),
+        place=Place(str(out)),
         access=Access(settings=read_settings(), trusted=True),
-        ledgers=folder / "out" / "ledgers",
+        ledgers=out / "ledgers",
         on_due=lambda step, n: sys.stderr.write(f"due {step} {n}\n"),
         on_taken=taken,
     )
@@ -217,6 +218,8 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
         "seconds": round(time.perf_counter() - began, 1),
         "processor_s": round(time.process_time(), 1),
         "peak_mib": peak_mib(),
+        "bytes_a_piece": sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+        // n_rows,
         "steps": steps,
     }
     sys.stdout.write(json.dumps(told) + "\n")
