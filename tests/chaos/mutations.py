@@ -320,7 +320,11 @@ def copy_of_sources() -> Iterator[Path]:
 def run_tests(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run the copy's tests against the copy's package."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    paths = {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = {
+        "PYTHONPATH": str(copy / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "UNREEL_SLOW": "1",
+    }
     return subprocess.run(
         command,
         check=False,

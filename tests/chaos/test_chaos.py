@@ -105,7 +105,7 @@ def test_a_row_that_kills_the_driver_each_time_is_quarantined_and_all_others_fin
     assert len(rows) == 40
 
 
-@pytest.mark.parametrize("engine", ["local", "ray"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.slow)])
 def test_kills_aimed_at_suspects_condemn_the_guilty_and_nobody_else(
     engine: str, tmp_path: Path
 ) -> None:
@@ -182,6 +182,7 @@ def test_a_killed_eval_resumes_in_a_store(world: World, s3: Any) -> None:
     assert (tally.violations, tally.kills) == ([], 2)
 
 
+@pytest.mark.slow
 def test_a_killed_eval_resumes_on_ray(world: World) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
     stops = iter(["answers-committed:1"])

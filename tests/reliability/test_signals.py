@@ -120,6 +120,7 @@ def lose_lease(stored: Trial, whole: Callable[[], Any]) -> None:
     assert (ended.scores, stored.texts()) == (scores, texts)
 
 
+@pytest.mark.slow
 def test_on_ray_too_a_signal_stops_a_run_in_peace(trial: Trial, whole: Callable[[], Any]) -> None:
     pytest.importorskip("ray", reason="needs the extra ray: pip install 'unreel[ray]'")
     scores, texts = whole()
