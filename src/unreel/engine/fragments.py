@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 FULL_ROWS: Final = 2**20
-FULL_BYTES: Final = 2**30
-"""Rows with long texts fill a fragment sooner: joining takes a while, and a store takes whole files."""
+FULL_BYTES: Final = 2**28
+"""Rows with long texts fill a fragment sooner: joining takes a while and as much memory, and a store takes whole files."""
 _MOST_GONE: Final = 0.1
 """Share of replaced rows above which a fragment is written anew without them."""
 

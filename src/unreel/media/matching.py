@@ -34,7 +34,7 @@ _BANDS: Final = 4
 """For each of those frames and each way of hashing it."""
 _THREADS: Final = 2
 _READ_AT_ONCE: Final = 4_096
-_HELD_BYTES: Final = 1 << 30
+_HELD_BYTES: Final = 1 << 28
 _CODES_AT_ONCE: Final = 1 << 16
 _ALIKE_AT_ONCE: Final = 1 << 22
 _PAIRS_AT_ONCE: Final = 256
