@@ -268,14 +268,18 @@ class TestLocalRunner(RunnerKit):
     def test_ctrl_c_keeps_what_is_finished_and_blames_nobody(
         self, runner: Runner, table: Table, tmp_path: Path
     ) -> None:
+        finished: list[str] = []
+
         class Slow(Stage):
             resources = Resources(cpus=0, in_flight=4)
 
             async def __call__(self, row: Row) -> Row:
                 if row["key"] == "0030":
-                    await asyncio.sleep(0.5)  # those before it are under way, and shall finish
+                    while len(finished) < 30:  # those before it are under way
+                        await asyncio.sleep(0.01)
                     signal.raise_signal(signal.SIGINT)
                 await asyncio.sleep(30 if row["key"] >= "0030" else 0.001)
+                finished.append(row["key"])
                 return row | {"text": "done"}
 
         book = tmp_path / "book"
