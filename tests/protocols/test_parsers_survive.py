@@ -325,4 +325,4 @@ def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
 
     survive()
     assert len(seen) >= texts
-    assert min(read.values()) >= texts // 20, "too few of the texts hold an answer to test with"
+    assert min(read.values()) >= texts // 100, "too few of the texts hold an answer to test with"

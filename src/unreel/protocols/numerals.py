@@ -27,7 +27,7 @@ _GLYPHS: Final = {
 }  # fmt: skip
 _VALUES: Final = {word: n for n, words in enumerate(_SPELLED) for word in words.split()}
 _WORD: Final = re.compile(
-    rf"(?<![{LETTER}])(?:{'|'.join(sorted(_VALUES, key=len, reverse=True))})(?![{LETTER}])",
+    rf"(?<![{LETTER}])(?:{'|'.join(sorted(_VALUES, key=len, reverse=True))})(?!['\u2019]?[{LETTER}])",
     re.IGNORECASE,
 )
 _GLYPH: Final = re.compile(
