@@ -48,7 +48,9 @@ def job_options(command: F) -> F:
         click.option(
             "--workers",
             type=click.IntRange(1),
-            help="Processes for each step on ray.  [default: what the cluster offers]",
+            default=1,
+            show_default=True,
+            help="Processes for each step on ray.",
         ),
         click.option("--accept-leak", is_flag=True, help="Freeze although the audit fails."),
         click.option("--retry-failed", is_flag=True, help="Try again what failed before."),

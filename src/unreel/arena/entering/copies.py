@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.media.fingerprint import Fingerprint
-from unreel.media.matching import MOST_BITS, HeldPrints, find_matches
+from unreel.media.matching import MOST_BITS, find_matches
 
 COPY_BITS: Final = 16
 """Of 256, from the median frame to that of another clip: a copy, however it was encoded."""
@@ -43,8 +43,7 @@ def find_copies(clips: Sequence[Printed]) -> tuple[NearCopy, ...]:
     """Every two clips of different owners that show the same, the nearest first; the real one is always `of`."""
     known = {each.clip: each for each in clips}
     found = []
-    prints = HeldPrints([(each.clip, each.own) for each in clips])
-    for match in find_matches(prints, every=True):
+    for match in find_matches([(each.clip, each.own) for each in clips]):
         one, other = known[match.first], known[match.second]
         if one.owner == other.owner:
             continue

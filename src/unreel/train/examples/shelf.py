@@ -25,12 +25,12 @@ from unreel.engine.survey import CLIPS, Survey, SurveyStage, survey_rows
 from unreel.engine.table import Table
 from unreel.media.borders import find_borders
 from unreel.media.fingerprint import Fingerprint, fingerprint
-from unreel.media.matching import HeldPrints, Match, find_matches
+from unreel.media.matching import Match, find_matches
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(Fingerprint)
-_LOOK: Final = 4096
+_LOOK: Final = 1024
 
 OnStep = Callable[[str, Progress], None]
 """Told `clips` or `fingerprints`, and how far that part is."""
@@ -103,8 +103,7 @@ class Shelf:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
                     unlooked[reason] = unlooked.get(reason, 0) + 1
-        matches = find_matches(HeldPrints(sorted(prints)), every=True)
-        return Compared(matches=tuple(matches), unlooked=unlooked)
+        return Compared(matches=tuple(find_matches(sorted(prints))), unlooked=unlooked)
 
     def _table(self, name: str, schema: TableSchema) -> Table:
         Folder(self.folder).make()
