@@ -255,4 +255,6 @@ def test_a_review_is_light(clip, tmp_path, typed, limit_s) -> None:
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         took_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(took_s) < limit_s * slowness(), took_s
+        if took_s[-1] < limit_s * slowness():
+            return
+    pytest.fail(f"took {took_s} s of processor")
