@@ -10,12 +10,12 @@ intervals. Prints answers, seconds, seconds of work and the most memory that the
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
 
 import numpy as np
+from peak_memory import peak_mib
 
 from unreel.arena.play import NOBODY, Lineup, Play
 from unreel.arena.ranking import rank
@@ -65,7 +65,7 @@ def measure(size: int, scenes: int, *, nuisances: int, resamples: int) -> dict[s
         "answers": len(play.said),
         "seconds": round(time.perf_counter() - started, 2),
         "cpu_s": round(time.process_time() - worked, 2),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mib": peak_mib(),
     }
 
 

@@ -12,7 +12,6 @@ reading process held. With `--folder` the season is kept, and one that lies ther
 import argparse
 import hashlib
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,8 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+
+from peak_memory import peak_mib
 
 from unreel.arena.cells import Judge
 from unreel.arena.gathering import CONTROLS, METADATA, look_table
@@ -35,7 +36,8 @@ from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.stage import Row
 from unreel.engine.survey import FACTS, Survey
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.job import keeper_of
 from unreel.evaluate.recipe import check_recipe
 
@@ -144,7 +146,7 @@ def measure(root: Path) -> dict[str, float]:
         "cpu_s": round(cpu_s, 2),
         "lineup_cpu_s": round(lineup_s, 2),
         "cpu_us_per_answer": round(1e6 * (cpu_s - lineup_s) / max(1, answers), 1),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mib": peak_mib(),
     }
 
 

@@ -197,8 +197,10 @@ def _balanced_by_scene(rng: Rng, k: int, real: float, fake: float) -> Measured:
     caught = rng.random((k, ROWS)) < _beta(rng, fake, k)[:, np.newaxis]
     none: list[None] = [None]
     parts = [
-        Part("real", 1 / 2, [v for line in right.tolist() for v in [float(line[0]), *none * ROWS]]),
-        Part("fake", 1 / 2, [v for line in caught.tolist() for v in [*none, *map(float, line)]]),
+        Part.of(
+            "real", 1 / 2, [v for line in right.tolist() for v in [float(line[0]), *none * ROWS]]
+        ),
+        Part.of("fake", 1 / 2, [v for line in caught.tolist() for v in [*none, *map(float, line)]]),
     ]
     return sum_percent(parts, clips=[str(i) for i in range(k) for _ in range(ROWS + 1)], seed=0)
 
@@ -275,7 +277,7 @@ def _mean_over_creators(scene: float, creator: float, middle: float) -> Case:
             )
             known = right + [None] * (k * CREATORS)
             for name, values in (("real", known), ("made", made)):
-                parts.append(Part(name, 1 / 2 / CREATORS, values, str(c)))
+                parts.append(Part.of(name, 1 / 2 / CREATORS, values, str(c)))
         return sum_percent(parts, clips=clusters, seed=0)
 
     return Case("mean over 7 creators", 50 * (fake + real), f"{real} and {fake:.2f}", trial)

@@ -8,6 +8,7 @@ afterwards. Every fifth judgement is a trace with a track of ten boxes, the othe
 
 import argparse
 import gc
+import json
 import sys
 import tempfile
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from peak_memory import peak_mib
 
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
@@ -48,18 +51,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--on", choices=["sqlite", "postgresql"], help="only one of the two")
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     n = asked.rows
-    print("| ledger | what | rows | seconds | CPU s | peak MB |\n|---|---|---|---|---|---|")
+    told: list[dict[str, Any]] = []
     if asked.on != "postgresql":
         with tempfile.TemporaryDirectory() as folder:
-            _measure("SQLite", str(Path(folder) / "ledger.db"), n)
+            told += _measure("SQLite", str(Path(folder) / "ledger.db"), n)
     if asked.on != "sqlite":
         with postgres.running() as server:
-            _measure("PostgreSQL", server.address(), n)
+            told += _measure("PostgreSQL", server.address(), n)
+    print(json.dumps(told, indent=2) if asked.json else _table(told))
 
 
-def _measure(name: str, address: str, n: int) -> None:
+def _table(told: list[dict[str, Any]]) -> str:
+    lines = ["| ledger | what | rows | seconds | CPU s | peak MB |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {one['ledger']} | {one['what']} | {one['rows']:,} | {one['seconds']:.0f} | {one['cpu_s']:.0f} | {one['peak_mb']} |"
+        for one in told
+    ]
+    return "\n".join(lines)
+
+
+def _measure(name: str, address: str, n: int) -> Iterator[dict[str, Any]]:
     with open_ledger(address) as ledger:
         ledger.open_campaign(CAMPAIGN)
         ledger.add_tasks(CAMPAIGN.name, (task_of(f"c{i}") for i in range(n // len(PEOPLE) + 1)))
@@ -73,11 +87,15 @@ def _measure(name: str, address: str, n: int) -> None:
             ),
         }.items():
             seconds, cpu_s, peak_mb, result = _timed(act)
-            done = f"{result:,}"
-            print(
-                f"| {name} | {what} | {done} | {seconds:.0f} | {cpu_s:.0f} | {peak_mb} |",
-                flush=True,
-            )
+            print(f"{name}, {what}: {cpu_s:.0f} s of processor", file=sys.stderr)
+            yield {
+                "ledger": name,
+                "what": what,
+                "rows": result,
+                "seconds": round(seconds, 2),
+                "cpu_s": round(cpu_s, 2),
+                "peak_mb": peak_mb,
+            }
 
 
 def _records(n: int) -> Iterator[Record]:
@@ -110,10 +128,7 @@ def _timed(act: Callable[[], Any]) -> tuple[float, float, int, int]:
     before_s, before_cpu_s = time.perf_counter(), time.process_time()
     result = act()
     seconds, cpu_s = time.perf_counter() - before_s, time.process_time() - before_cpu_s
-    peak = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line
-    )
-    return seconds, cpu_s, int(peak.split()[1]) // 1024, result
+    return seconds, cpu_s, peak_mib(), result
 
 
 if __name__ == "__main__":

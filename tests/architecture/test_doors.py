@@ -37,6 +37,7 @@ MAKING = {
 WRITING_FLAGS = {"O_APPEND", "O_CREAT", "O_RDWR", "O_TMPFILE", "O_TRUNC", "O_WRONLY"}
 ELSEWHERE = {
     # into memory, or into a file that the door opened
+    ("curate/freeze/manifest.py", "ParquetWriter"),
     ("curate/freeze/manifest.py", "write_table"),
     ("evaluate/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),
@@ -57,7 +58,7 @@ ELSEWHERE = {
     ("train/trainer.py", "link"),
     ("train/trainer.py", "save"),
     # Lance writes by itself, after the place was looked at
-    ("engine/table.py", "write_dataset"),
+    ("engine/table_writer.py", "write_dataset"),
     # a processor writes itself into a draft that the door made
     ("train/improving.py", "save"),
     # the device that keeps nothing

@@ -138,7 +138,7 @@ def start_ray(*, tries: int = 3) -> None:
 
 def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: CommitPace) -> None:
     if given.plain:
-        evaluation.append_plainly(given.folder, pace_rows=pace.rows, observe=steps)
+        evaluation.append_plainly(given.folder, pace_rows=given.pace_rows, observe=steps)
         return
     outcome = evaluation.evaluate_in(
         given.folder, engine=given.engine, pace=pace, retry=given.retry, observe=steps

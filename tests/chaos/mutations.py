@@ -25,6 +25,7 @@ FAILED = 1
 
 CHAOS = "tests/chaos/test_chaos.py::"
 COMPACTION = "tests/engine/test_compaction.py::"
+KEYS = "tests/engine/test_keys.py::"
 LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
 PLACE = "tests/engine/test_place.py::"
@@ -74,11 +75,11 @@ MUTATIONS = (
     ),
     Mutation(
         "the lock is not looked at before a commit",
-        "table.py",
-        """        self._lock.verify()
-        before = self._dataset.version
+        "table_writer.py",
+        """        self._observe("written", n_rows)
+        self._lock.verify()
 """,
-        """        before = self._dataset.version
+        """        self._observe("written", n_rows)
 """,
         (COMPACTION + "test_what_was_written_when_the_lease_was_lost_is_not_committed",),
     ),
@@ -98,54 +99,60 @@ MUTATIONS = (
     ),
     Mutation(
         "a foreign commit is not noticed",
-        "table.py",
+        "table_writer.py",
         "if self._dataset.version != before + 1:",
         "if False:",
         (TABLE + "test_a_foreign_commit_during_a_run_ends_it",),
     ),
     Mutation(
         "what is in the table is asked again",
-        "run.py",
-        "held: Mapping[str, Any] = self._table.held(list(fresh))",
-        "held: Mapping[str, Any] = {}",
+        "due.py",
+        "        tries[places] = 0\n",
+        "",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
         "failures are asked again without being told to",
-        "table.py",
-        "return self.reason in retry or",
-        "return self.reason is not None or",
-        (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
+        "due.py",
+        "failed = [reason in self._retry for",
+        "failed = [True for",
+        (KEYS + "test_what_is_due_is_what_a_set_of_all_keys_would_tell",),
     ),
     Mutation(
         "a second try is appended",
         "committer.py",
-        "(again, self._writer.replace)",
-        "(again, self._writer.append)",
+        "(self._again, self._writer.replace)",
+        "(self._again, self._writer.add)",
         (TABLE + "test_a_second_try_replaces_the_failure_in_one_commit",),
     ),
     Mutation(
         "doubled keys are not seen",
         "keys.py",
-        "    if not suspects:\n        return []\n",
-        "    return []\n",
+        "        is_twin[1:] |= same\n        is_twin[:-1] |= same\n",
+        "",
         (TABLE + "test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended",),
+    ),
+    Mutation(
+        "a mark is taken for its key",
+        "due.py",
+        "same = (self.stamps[slots] == stamps[places]).all(axis=1)",
+        "same = np.ones(len(slots), dtype=np.bool_)",
+        (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
     ),
     Mutation(
         "keys are told before their commit",
         "committer.py",
-        """        try:
-            write(rows)
+        """                write(draft.batches)
+                self._report(draft)
 """,
-        """        self._report(rows)
-        try:
-            write(rows)
+        """                self._report(draft)
+                write(draft.batches)
 """,
         (TABLE + "test_keys_are_told_once_readers_can_see_them",),
     ),
     Mutation(
         "committed is said before the commit",
-        "table.py",
+        "table_writer.py",
         """        self._observe("written", n_rows)
         self._lock.verify()
 """,
@@ -158,38 +165,36 @@ MUTATIONS = (
     Mutation(
         "rows that wait at the end are dropped",
         "committer.py",
-        """            rows, self._buffer = self._buffer, []
-            return rows
+        """            if self._closing and not self._buffer:
 """,
-        """            rows, self._buffer = self._buffer, []
-            return [] if self._closing else rows
+        """            if self._closing:
 """,
         (TABLE + "test_what_was_committed_is_read_back",),
     ),
     Mutation(
         "the runner never waits for the committer",
         "committer.py",
-        "if len(self._buffer) >= _ROOM * self._pace.rows:",
+        "if not self._has_room():",
         "if False:",
         (LOCAL + "test_a_slow_committer_slows_the_stages",),
     ),
     Mutation(
         "one answer of a commit is changed",
         "committer.py",
-        "            write(rows)\n",
-        '            write([*rows[:-1], rows[-1] | {"text": "another"}])\n',
+        "            return [(rows, schema.batch(rows))]\n",
+        '            return [(rows, schema.batch([*rows[:-1], rows[-1] | {"text": "another"}]))]\n',
         (CHAOS + "test_driver_kills_lose_nothing_and_double_nothing",),
     ),
     Mutation(
         "compaction deletes the version that readers have open",
-        "table.py",
+        "table_writer.py",
         "KEEP_VERSIONS: Final = timedelta(hours=1)",
         "KEEP_VERSIONS: Final = timedelta(0)",
         (TABLE + "test_a_reader_goes_on_with_its_version_after_a_compaction",),
     ),
     Mutation(
         "compaction deletes although the lease is lost",
-        "table.py",
+        "table_writer.py",
         """        self._lock.verify()
         older_than = keep""",
         """        older_than = keep""",

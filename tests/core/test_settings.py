@@ -6,7 +6,7 @@ import pytest
 
 from unreel.core.settings import (
     lend_environment,
-    names_ray_cluster,
+    read_ray_address,
     read_secret,
     read_settings,
     read_storage,
@@ -59,8 +59,8 @@ def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:
 
 
 def test_a_cluster_of_ray_is_named_by_its_variable() -> None:
-    assert names_ray_cluster({"RAY_ADDRESS": "ray://head:10001"})
-    assert not names_ray_cluster({"RAY_ADDRESS": ""})
+    assert read_ray_address({"RAY_ADDRESS": "ray://head:10001"}) == "ray://head:10001"
+    assert read_ray_address({"RAY_ADDRESS": ""}) == read_ray_address({}) == ""
 
 
 def test_what_is_lent_to_a_library_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from unreel.media.container import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.fingerprint import Fingerprint, fingerprint
 from unreel.media.matching import MOST_BITS, clip_bits, find_matches
+from unreel.media.prints import HeldPrints
 from unreel.media.scan import scan
 from unreel.media.timeline import read_timeline
 from unreel.stats.joining import join
@@ -91,7 +92,7 @@ def recall_and_precision(clips: list[list[Rgb]]) -> tuple[dict[str, float], floa
         prints += [(f"{number}/{kind}", printed(data)) for kind, data in copies(clip, number)]
     found = {
         (match.first.partition("/")[::2], match.second.partition("/")[::2])
-        for match in find_matches(prints)
+        for match in find_matches(HeldPrints(prints))
     }
     right = [(one, other) for one, other in found if one[0] == other[0]]
     caught = {(one[0], other[1]) for one, other in right if one[1] == "original"}
@@ -175,8 +176,8 @@ def test_matches_do_not_depend_on_who_comes_first() -> None:
         printed(write_clip(film(seed, n_frames=8), crf=crf)) for seed in (1, 2) for crf in (20, 34)
     ]
     names = ["a", "b", "c", "d"]
-    forwards = find_matches(list(zip(names, clips, strict=True)))
-    backwards = find_matches(list(zip(names[::-1], clips[::-1], strict=True)))
+    forwards = find_matches(HeldPrints(list(zip(names, clips, strict=True))))
+    backwards = find_matches(HeldPrints(list(zip(names[::-1], clips[::-1], strict=True))))
     assert {(m.first, m.second) for m in forwards} == {("a", "b"), ("c", "d")}
     assert {(m.second, m.first) for m in backwards} == {("a", "b"), ("c", "d")}
 
@@ -184,11 +185,11 @@ def test_matches_do_not_depend_on_who_comes_first() -> None:
 def test_blank_clips_match_each_other() -> None:
     blank = [np.full((64, 96, 3), 128, np.uint8)] * 8
     one, other = printed(write_clip(blank)), printed(write_clip(blank, crf=30))
-    assert len(find_matches([("one", one), ("other", other)])) == 1
+    assert len(find_matches(HeldPrints([("one", one), ("other", other)]))) == 1
 
 
 def test_no_clips_have_no_matches() -> None:
-    assert find_matches([]) == []
+    assert find_matches(HeldPrints([])) == []
 
 
 def test_groups_are_joined_through_others_and_led_by_the_first_named() -> None:
@@ -199,3 +200,14 @@ def test_groups_are_joined_through_others_and_led_by_the_first_named() -> None:
 def test_what_nothing_joins_is_alone() -> None:
     assert join(["a", "b"], []) == [["a"], ["b"]]
     assert join([], []) == []
+
+
+def test_a_new_batch_is_compared_with_the_known_and_with_itself_alone() -> None:
+    clips = [
+        printed(write_clip(film(seed, n_frames=4), crf=crf))
+        for seed, crf in [(1, 20), (1, 34), (2, 20), (2, 34), (1, 28)]
+    ]
+    prints = HeldPrints(list(zip("abcde", clips, strict=True)))
+    fresh = [(match.first, match.second) for match in find_matches(prints, known=3)]
+    assert sorted(fresh) == [("a", "e"), ("b", "e"), ("c", "d")]
+    assert find_matches(prints, known=5) == []

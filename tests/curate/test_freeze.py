@@ -13,6 +13,8 @@ from unreel.core.settings import read_settings
 from unreel.curate.freeze.section import FreezeSection
 from unreel.curate.freeze.take import take
 from unreel.curate.job import curate
+from unreel.curate.pieces import Shelf
+from unreel.curate.publish.hub import Accepted, publish
 from unreel.curate.state import Work
 from unreel.engine.access import Access
 from unreel.engine.place import Place
@@ -171,3 +173,45 @@ def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
     assert frozen.digest == hashlib.sha256(data).hexdigest()
     recipe = json.loads((job.bench.place.path / "benchmark/recipe.json").read_text())
     assert recipe["name"] == "small"
+
+
+def test_media_can_stay_where_they_lie(footage, curation, tmp_path) -> None:
+    here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage)}, freeze=here)
+    frozen = curate(job).frozen
+    folder = job.bench.place.path / "benchmark"
+    assert not list(folder.rglob("*.mp4"))
+    lines = (folder / "checksums.sha256").read_text().splitlines()
+    stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
+    clips = [name for name in stated if name.endswith(".mp4")]
+    assert len(clips) == 10
+    for name, value in stated.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == value
+    benchmark = open_benchmark(folder, outside=True)
+    assert {benchmark.find(entry) for entry in benchmark} == set(clips)
+    assert curate(job).frozen == frozen
+
+
+def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curation) -> None:
+    here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage), "licence": "CC0"}, freeze=here)
+    curate(job)
+    accepted = Accepted(leak=True, no_licence=True)
+    with pytest.raises(InvalidSettingError, match="lie elsewhere"):
+        publish(job.bench.place.path, accepted=accepted, out=None, repo=None)
+
+
+def test_copies_that_were_in_place_go_when_media_stay(footage, curation) -> None:
+    copied = {"shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage)}, freeze=copied)
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    assert len(list(folder.rglob("*.mp4"))) == 10
+    curate(curation({"path": str(footage)}, freeze=copied | {"media": "in_place"}))
+    assert not list(folder.rglob("*.mp4"))
+
+
+def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage, curation) -> None:
+    job = curation({"path": str(footage)})
+    with Shelf.of(job.bench).lock(), pytest.raises(UnreadableSourceError, match="another run"):
+        curate(job)

@@ -61,7 +61,7 @@ def bench_of(curation):
 
 def test_a_failure_of_the_hour_is_tried_again_at_once(tmp_path, curation) -> None:
     look = Looker(FailureReason.OUT_OF_TIME, 2)
-    assert bench_of(curation).ask(STEP, subjects(tmp_path), look) == [Seen(seen=True)]
+    assert list(bench_of(curation).ask(STEP, subjects(tmp_path), look)) == [Seen(seen=True)]
     assert look.asked == 3
 
 
@@ -90,17 +90,20 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     ]
     seen: list[list[str]] = []
 
-    def decide(asked):
-        seen.append([subject.clip for subject in asked])
-        return [Ranked(rank=rank) for rank, _ in enumerate(asked)]
+    def decide(order):
+        seen.append([asked[place].clip for place in order])
+        ranks = {place: rank for rank, place in enumerate(order)}
+        return lambda place: Ranked(rank=ranks[place])
 
     step = StepName(name="ranked", version=1, finds=TypeAdapter(Ranked))
     bench = bench_of(curation)
-    first = bench.settle(step, members, decide)
-    second = bench.settle(step, members[::-1], decide)
-    assert first == second[::-1]
+    asked = members
+    first = list(bench.settle(step, asked, decide))
+    asked = members[::-1]
+    assert first == list(bench.settle(step, asked, decide))[::-1]
     assert len(seen) == 1
-    bench.settle(step, members[:2], decide)
+    asked = members[:2]
+    bench.settle(step, asked, decide)
     assert len(seen) == 2
     assert seen[1] == [clip for clip in seen[0] if clip != "b" * 64]
 
@@ -110,7 +113,7 @@ def test_a_row_that_says_something_else_is_refused(tmp_path, curation) -> None:
     bench.ask(STEP, asked, Looker(FailureReason.UNDECODABLE, 0))
     other = StepName(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
     with pytest.raises(UnreadableSourceError, match="make it again"):
-        bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0))
+        list(bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0)))
 
 
 def see_red(_reader, _file, _given) -> Coloured:
@@ -128,5 +131,5 @@ def test_a_step_travels_to_other_processes_whatever_it_finds(tmp_path, curation)
 
     away = Elsewhere(place=bench.place, access=bench.access, ledgers=bench.ledgers)
     step = StepName(name="coloured", version=1, finds=TypeAdapter(Coloured))
-    assert away.ask(step, asked, see_red) == [Coloured(colour=Colour.RED)]
+    assert list(away.ask(step, asked, see_red)) == [Coloured(colour=Colour.RED)]
     assert len(sent) == 1

@@ -8,7 +8,8 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, Committer
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.tables import ANSWERS
 
 

@@ -14,7 +14,8 @@ from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.seal import seal_of
 from unreel.engine.stage import Row
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.tables import ANSWERS
 
 

@@ -1,6 +1,7 @@
 """One kit that every engine inherits: the same rows, the same failures, the same way to end."""
 
 import asyncio
+import itertools
 import os
 import pickle
 import signal
@@ -24,6 +25,7 @@ from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.runner import Runner
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
+from unreel.engine.stored_rows import StoredRows
 from unreel.engine.suspects import DEATHS_ALONE
 from unreel.engine.table import Table
 from unreel.evaluate.tables import ANSWERS
@@ -241,6 +243,22 @@ class RunnerKit:
         assert max(inside) <= 3
         assert max(inside) > 1
 
+    def test_questions_that_lie_in_a_table_are_made_by_those_who_ask_them(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        source = Table(Place(str(tmp_path / "source.lance")), ANSWERS)
+        run(questions(70), [Quiet()], table=source)
+        stored = StoredRows(source, _remade, where="key >= '0010'")
+        summary = run(stored, [Decode(), Ask()], table=table, engine=runner, pace=PACE)
+        assert (summary.done, summary.failed) == (42, 18)
+        rows = {row["key"]: row for row in table.rows()}
+        assert rows["0011"]["reviewer"] == "yes again"
+        assert rows["0011"]["text"] == "frames of 0011"
+
+
+def _remade(row: Row) -> Row:
+    return {"reviewer": row["text"] + " again"}
+
 
 class TestLocalRunner(RunnerKit):
     @pytest.fixture
@@ -319,6 +337,33 @@ class TestLocalRunner(RunnerKit):
         assert [row["text"] for row in table.rows()] == ["here"]
 
 
+class Film(Stage):
+    """Quick, and gives rows of 4 MiB."""
+
+    resources = Resources(cpus=1, in_flight=1)
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def note(self, sign: str) -> None:
+        log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.write(log, sign.encode())
+        os.close(log)
+
+    def __call__(self, row: Row) -> Row:
+        self.note("+")
+        return row | {"_frames": os.urandom(4 * 2**20)}
+
+
+class Ponder(Film):
+    """Slow."""
+
+    def __call__(self, row: Row) -> Row:
+        time.sleep(0.1)
+        self.note("-")
+        return row | {"text": str(len(row["_frames"]))}
+
+
 class Here(Stage):
     """Says whether it is in the process that it was made in."""
 
@@ -376,6 +421,18 @@ class TestRayRunner(RunnerKit):
         rows = {row["key"]: row for row in table.rows()}
         assert rows["0005"]["text"] == "lived"
         assert {row["notes"] for row in rows.values()} == {"early and late"}
+
+    def test_a_slow_last_stage_keeps_what_lies_in_the_store_small(
+        self, runner: Runner, table: Table, tmp_path: Path
+    ) -> None:
+        log, n_rows = tmp_path / "log", 100
+        stages = [Film(log), Ponder(log)]
+        summary = run(questions(n_rows), stages, table=table, engine=runner, pace=PACE)
+        assert (summary.done, summary.failed) == (n_rows, 0)
+        ahead = list(itertools.accumulate(1 if sign == "+" else -1 for sign in log.read_text()))
+        assert ahead[-1] == 0
+        # 4 MiB a row; 128 MiB for both stages, and what a worker holds itself.
+        assert max(ahead) * 4 <= 128 + 2 * 8 * 4
 
     def test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it(
         self, runner: Runner, table: Table, tmp_path: Path

@@ -22,7 +22,8 @@ from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.survey import CLIPS
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.tables import ANSWERS
 
 

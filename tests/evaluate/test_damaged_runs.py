@@ -325,7 +325,7 @@ def test_what_was_compacted_away_an_hour_ago_replaces_a_file_that_cannot_be_read
     damaged: Path, typed: Type
 ) -> None:
     from unreel.engine.lock import writer_lock
-    from unreel.engine.table import TableWriter
+    from unreel.engine.table_writer import TableWriter
 
     table = answers_of(damaged)
     with writer_lock(table.place) as lock:

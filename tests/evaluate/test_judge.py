@@ -29,7 +29,8 @@ from unreel.core.identity import digest
 from unreel.core.retrying import Patience
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.faults import ruling_fault
 from unreel.evaluate.judge import (
     PROMPT_VERSION,
@@ -473,7 +474,7 @@ def test_a_damaged_ruling_is_unscored_with_its_cause(bench: Bench, kept: KeptRul
     (row,) = kept.table.rows()
     with writer_lock(kept.table.place) as lock:
         writer = TableWriter(kept.table, lock=lock, observe=lambda _step, _n: None)
-        writer.replace([row | {"score": 0.7}])
+        writer.replace([kept.table.schema.batch([row | {"score": 0.7}])])
     assert judge_all(explain("a"), bench.opener(), kept=kept).unscored == {"unstated": 1}
 
 

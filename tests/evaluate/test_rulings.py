@@ -11,7 +11,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.engine.lock import writer_lock
-from unreel.engine.table import TableWriter
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.job import Run
 
 NAMES = ("veo-1", "veo-2", "veo-3")
@@ -61,7 +61,7 @@ def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
     row, *_ = accused.rulings.rows()
     with writer_lock(accused.rulings.place) as lock:
         writer = TableWriter(accused.rulings, lock=lock, observe=lambda _step, _n: None)
-        writer.replace([row | {"score": 0.7}])
+        writer.replace([accused.rulings.schema.batch([row | {"score": 0.7}])])
     found = typed("runs", "check", run)
     assert found.status == 1
     assert "neither a score nor a reason why there is none" in found.out

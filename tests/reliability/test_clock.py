@@ -60,7 +60,8 @@ from pathlib import Path
 from unreel.evaluate.tables import ANSWERS
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 
 table = Table(Place(sys.argv[1]), ANSWERS)
 with writer_lock(table.place) as lock:
@@ -96,4 +97,4 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
     }
     # A date on a page, a Retry-After that is a date, and how far the clock was set.
     asking = {"creators/endpoint/calling.py", "reviewers/endpoint/asker.py"}
-    assert found == {"cli/review.py", "engine/table.py", *asking}
+    assert found == {"cli/review.py", "engine/table_writer.py", *asking}

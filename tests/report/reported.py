@@ -14,7 +14,8 @@ from unreel.engine.access import Access, file_mark
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import Place
 from unreel.engine.survey import FACTS
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import check_recipe
 from unreel.evaluate.stored_recipe import RECIPE_FILE

@@ -46,8 +46,9 @@ def sure(reviewer: Entrant, confidences: Mapping[str, float]) -> Entrant:
 def files_of(reviewer: Entrant) -> dict[str, str]:
     """What is written about a reviewer that is alone on its board."""
     board = board_of(reviewer)
-    ids = {(reviewer.benchmark, item.key): item.key for item in reviewer.items}
-    return reviewer_files(board, board.contenders[0], name=board.contenders[0].name, ids=ids)
+    addresses = {(reviewer.benchmark, item.key): {"clip": item.key} for item in reviewer.items}
+    first = board.contenders[0]
+    return reviewer_files(board, first, name=first.name, addresses=addresses)
 
 
 def test_the_surest_wrong_answer_comes_first_and_failures_last() -> None:

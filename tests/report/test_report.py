@@ -26,7 +26,8 @@ from unreel.evaluate.scoring import score_run
 from unreel.evaluate.texts import ExplanationJudges, kept_rulings
 from unreel.report.boards.board import set_up_board
 from unreel.report.boards.ranking import leaderboard
-from unreel.report.clips.browser import FAILED, RIGHT, UNREADABLE, WRONG, shown_us
+from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.clips.browser import shown_us
 from unreel.report.entrants import read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer

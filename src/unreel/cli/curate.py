@@ -48,9 +48,7 @@ def job_options(command: F) -> F:
         click.option(
             "--workers",
             type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="Processes for each step on ray.",
+            help="Processes for each step on ray.  [default: what the cluster offers]",
         ),
         click.option("--accept-leak", is_flag=True, help="Freeze although the audit fails."),
         click.option("--retry-failed", is_flag=True, help="Try again what failed before."),

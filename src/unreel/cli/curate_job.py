@@ -31,7 +31,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
     out: str | None,
     changes: tuple[str, ...],
     engine: str,
-    workers: int,
+    workers: int | None,
     accept_leak: bool,
     retry_failed: bool,
     outside: bool,
@@ -132,7 +132,7 @@ def _report(curation: Curation, state: State) -> None:
     say(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
         say(f"  left out: {n} {reason}")
-    if any(left.reason == NO_LICENCE for left in state.left_out):
+    if state.lacks_licences:
         say(f"  {NO_LICENCE}: {GIVE_LICENCE}")
     say(f"{len(state.pieces)} clips")
     if state.audit is not None:

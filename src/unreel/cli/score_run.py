@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from unreel.cli.again import asks_again
+from unreel.cli.heaps import share_heaps
 from unreel.cli.output import Form, print_json, say
 from unreel.cli.score_texts import open_texts, tell_texts
 from unreel.cli.scorecard import print_scores, score_rows, why_nothing
@@ -23,6 +24,7 @@ def score_kept(
     as_json: bool,
 ) -> int:
     """Print the scorecards of the run; the status of the command."""
+    share_heaps()
     mode = parser or run.recipe.reviewer.parser
     scorer = open_texts(
         run.recipe.instrument,

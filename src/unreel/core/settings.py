@@ -106,10 +106,10 @@ def server_environment(
     return {**usual, **open_ones, **fixed}
 
 
-def names_ray_cluster(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether `RAY_ADDRESS` names a cluster to join; Ray reads the address itself."""
+def read_ray_address(environment: Mapping[str, str] | None = None) -> str:
+    """The cluster to join, by `RAY_ADDRESS`; empty where there is none. Ray reads it itself as well."""
     given = os.environ if environment is None else environment
-    return bool(given.get("RAY_ADDRESS"))
+    return given.get("RAY_ADDRESS", "")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.names import NAMED_BEFORE, Names
 from unreel.core.errors import MissingExtraError, UnreelError
 from unreel.core.judgement import Label
 from unreel.core.settings import Settings
@@ -150,7 +151,7 @@ def _count(
     examples: list[str] = []
     problem = ""
     try:
-        for row in list_sources([section], around):
+        for row in _named_once(list_sources([section], around)):
             reason, name = _reason(row, recipe, taken)
             if isinstance(row, Rejected) or reason:
                 left[reason] += 1
@@ -169,6 +170,15 @@ def _count(
         examples=tuple(examples),
         problem=problem,
     )
+
+
+def _named_once(rows: Iterable[Listed | Rejected]) -> Iterator[Listed | Rejected]:
+    names = Names()
+    for row in rows:
+        if isinstance(row, Rejected) or names.add(row.entry.name):
+            yield row
+        else:
+            yield Rejected(row.entry.name, NAMED_BEFORE)
 
 
 def _reason(row: Listed | Rejected, recipe: CurateRecipe, taken: set[str]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """A curation: a recipe, a working folder, and its steps in their order."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -21,7 +21,8 @@ from unreel.curate.inject.take import take as take_inject
 from unreel.curate.lengths.take import take as take_lengths
 from unreel.curate.normalise.take import Rendering
 from unreel.curate.normalise.take import take as take_render
-from unreel.curate.piece import QUARANTINE, LeftOut
+from unreel.curate.piece import QUARANTINE
+from unreel.curate.pieces import Shelf
 from unreel.curate.recipe import CurateRecipe
 from unreel.curate.scan.take import Cutter, ScanSettings
 from unreel.curate.scan.take import take as take_scan
@@ -84,7 +85,8 @@ def _cuts(recipe: CurateRecipe) -> bool:
 
 def _cutting(recipe: CurateRecipe) -> Rendering | None:
     """Marks are looked for on pieces that are files of their own."""
-    return Rendering(form=None) if recipe.watermark is not None and _cuts(recipe) else None
+    due = recipe.watermark is not None and _cuts(recipe)
+    return Rendering(form=None, step="cut") if due else None
 
 
 def _rendering(recipe: CurateRecipe) -> Rendering | None:
@@ -127,28 +129,36 @@ def plan_steps(recipe: CurateRecipe) -> list[str]:
 @stores_told()
 def curate(curation: Curation, *, until: str | None = None) -> State:
     """Take the recipe's steps in order, up to `until`; what tables hold already is not done again."""
-    recipe, bench = curation.recipe, curation.bench
-    planned = plan_steps(recipe)
+    bench, planned = curation.bench, plan_steps(curation.recipe)
     if until is not None and until not in planned:
         setting, problem = "step", f"the recipe does not take {until!r}"
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
     require_conditional_puts(bench.place)
-    state = State()
     bench.media.require_plain(whole=True)
+    shelf = Shelf.of(bench)
+    with shelf.lock():
+        shelf.clear()
+        return _take_steps(curation, until=until)
+
+
+def _take_steps(curation: Curation, *, until: str | None) -> State:
+    bench, state = curation.bench, State()
     try:
         with kept_up(bench.engine) as runner:
             ready = replace(bench, access=_reaching_its_own(curation), engine=runner)
             work = replace(curation, bench=ready)
             for step in STEPS:
-                settings = step.settings(recipe)
+                settings = step.settings(curation.recipe)
                 if settings is None:
                     continue
                 state = step.take(settings, work, state)
                 state = replace(state, steps=(*state.steps, step.name))
+                Shelf.of(bench).clear(keep=state.pieces, left_out=state.left_out)
+                bench.on_taken(step.name, len(state.pieces))
                 if step.name == until:
                     break
     finally:
-        _keep_quarantine(bench, state.left_out)
+        _keep_quarantine(bench, state)
     return state
 
 
@@ -160,6 +170,10 @@ def _reaching_its_own(curation: Curation) -> Access:
     return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
-def _keep_quarantine(bench: Workbench, left_out: Sequence[LeftOut]) -> None:
-    lines = [json.dumps(asdict(left), ensure_ascii=False) + "\n" for left in sorted(left_out)]
-    bench.place.put(QUARANTINE, "".join(lines).encode())
+def _keep_quarantine(bench: Workbench, state: State) -> None:
+    shelf = Shelf.of(bench)
+    with shelf.folder.create_text(QUARANTINE) as file:
+        for left in state.left_out.read(shelf.folder):
+            file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
+    bench.place.put(QUARANTINE, shelf.folder.root / QUARANTINE)
+    shelf.folder.remove(QUARANTINE)

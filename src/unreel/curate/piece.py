@@ -1,7 +1,6 @@
 """A clip on its way through a curation: what its makers say, the file it is cut from, and the cut."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -63,7 +62,7 @@ class Piece:
     """What the scan measured of its shots, for the steps that decide by it."""
     fingerprint: Fingerprint | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What steps found out about it, by step: values that go into the manifest."""
+    """What steps found out about it, by step, in the values that JSON has: they go into the manifest."""
 
     @property
     def id(self) -> str:
@@ -83,7 +82,8 @@ class Piece:
     def remade(self, clip: Clip) -> "Piece":
         """The piece as a file of its own."""
         length_s = clip.facts.video.duration_s
-        return replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
+        whole = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
+        return replace(whole, shots=(), fingerprint=None)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,53 +100,18 @@ class LeftOut:
     """The middle of the piece in its file; None where nobody looked into that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sifted:
-    """What a step makes of the pieces that it was given."""
-
-    pieces: tuple[Piece, ...]
-    left_out: tuple[LeftOut, ...] = ()
-
-
 def sift(
     step: str,
-    pieces: Sequence[Piece],
-    found: Sequence[Found | Failure | None],
+    pieces: Iterable[Piece],
+    found: Iterable[Found | Failure | None],
     keep: Callable[[Piece, Found], Piece | LeftOut],
-) -> Sifted:
+) -> Iterator[Piece | LeftOut]:
     """What `keep` makes of each piece with what `step` found; a piece without a finding stays."""
-    kept: list[Piece] = []
-    out: list[LeftOut] = []
     for piece, own in zip(pieces, found, strict=True):
         match own:
             case None:
-                kept.append(piece)
+                yield piece
             case Failure():
-                out.append(piece.left_out(step, own.reason.value, own.detail))
+                yield piece.left_out(step, own.reason.value, own.detail)
             case _:
-                result = keep(piece, own)
-                if isinstance(result, Piece):
-                    kept.append(result)
-                else:
-                    out.append(result)
-    return Sifted(pieces=tuple(kept), left_out=tuple(out))
-
-
-def keep_once(pieces: Sequence[Piece], *, step: str) -> tuple[list[Piece], list[LeftOut]]:
-    """The first of all pieces with the same bytes; none of them where their labels contradict."""
-    same: defaultdict[ClipId, list[Piece]] = defaultdict(list)
-    for piece in pieces:
-        same[piece.clip.id].append(piece)
-    kept: list[Piece] = []
-    out: list[LeftOut] = []
-    for first, *others in same.values():
-        names = [piece.entry.name for piece in (first, *others)]
-        if len({piece.entry.label for piece in (first, *others)}) > 1:
-            detail = (
-                f"real under one of these names and generated under another: {', '.join(names)}"
-            )
-            out += [piece.left_out(step, CONTRADICTION, detail) for piece in (first, *others)]
-            continue
-        kept.append(first)
-        out += [piece.left_out(step, "duplicate", f"the bytes of {names[0]}") for piece in others]
-    return kept, out
+                yield keep(piece, own)

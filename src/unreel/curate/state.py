@@ -1,6 +1,5 @@
 """What every step of a curation is given besides its settings, and how far the curation is."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,16 +7,15 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
+from unreel.curate.leaving import NONE_LEFT_OUT, LeftOuts
 from unreel.curate.piece import (
     CONTRADICTION,
     GIVE_LICENCE,
     NO_LICENCE,
     QUARANTINE,
     REJECTED,
-    LeftOut,
-    Piece,
-    Sifted,
 )
+from unreel.curate.pieces import NO_PIECES, Pieces, Shelf, Sifted
 from unreel.curate.step import Workbench
 from unreel.recipes.section import Section, Seed, Text
 
@@ -44,6 +42,11 @@ class Work:
     bench: Workbench
     accept_leak: bool = False
 
+    @property
+    def shelf(self) -> Shelf:
+        """Where pieces lie between two steps."""
+        return Shelf.of(self.bench)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
@@ -69,8 +72,8 @@ class Frozen:
 class State:
     """How far a curation is: the clips that are still in, and those that are out."""
 
-    pieces: tuple[Piece, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    pieces: Pieces = NO_PIECES
+    left_out: LeftOuts = NONE_LEFT_OUT
     audit: AuditSummary | None = None
     frozen: Frozen | None = None
     steps: tuple[str, ...] = ()
@@ -78,7 +81,7 @@ class State:
 
     def after(self, sifted: Sifted) -> "State":
         """The state with what a step made of the pieces."""
-        return replace(self, pieces=sifted.pieces, left_out=(*self.left_out, *sifted.left_out))
+        return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
 
     def require_pieces(self, step: str) -> None:
         """Refuse to take a step that speaks of a whole set where nothing is left of it.
@@ -89,15 +92,19 @@ class State:
         if not self.pieces:
             told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
             problem = f"no clip is left to {step} ({told or 'there was none'})"
-            unlicensed = any(left.reason == NO_LICENCE for left in self.left_out)
             look = f"Look at {QUARANTINE} in the working folder for what to do"
-            raise InvalidSettingError(step, problem, GIVE_LICENCE if unlicensed else look)
+            raise InvalidSettingError(step, problem, GIVE_LICENCE if self.lacks_licences else look)
 
     @property
     def reasons(self) -> Mapping[str, int]:
         """How much was left out, by step and reason."""
-        tally = Counter(f"{left.step}: {left.reason}" for left in self.left_out)
+        tally = {f"{step}: {reason}": n for (step, reason), n in self.left_out.counts.items()}
         return dict(sorted(tally.items()))
+
+    @property
+    def lacks_licences(self) -> bool:
+        """Whether something is out because nothing names its licence."""
+        return NO_LICENCE in self.left_out.by_reason
 
     @property
     def leaks(self) -> bool:
@@ -107,5 +114,5 @@ class State:
     @property
     def n_failed(self) -> int:
         """Files and clips that are out because something went wrong, not because a step chose so."""
-        reasons = {*FailureReason, REJECTED, CONTRADICTION}
-        return sum(left.reason in reasons for left in self.left_out)
+        failures = {*FailureReason, REJECTED, CONTRADICTION}
+        return sum(n for reason, n in self.left_out.by_reason.items() if reason in failures)

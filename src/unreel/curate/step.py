@@ -6,12 +6,15 @@ redoes that step and those that depend on its findings, and nothing else.
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
@@ -21,14 +24,18 @@ from unreel.core.failure import Failure, FailureReason, damaged_row, stored_fail
 from unreel.core.identity import digest
 from unreel.core.writing import Folder
 from unreel.curate.findings import FINDINGS
+from unreel.curate.keys import Keys
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.committer import CommitPace
+from unreel.engine.due import Due
+from unreel.engine.keys import as_texts
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import Place
 from unreel.engine.progress import Progress
+from unreel.engine.run import kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
-from unreel.engine.stage import Row, Stage, failed
+from unreel.engine.stage import Limit, Row, Stage, failed
 from unreel.engine.table import Table
 from unreel.media.reader import MediaReader
 
@@ -38,6 +45,8 @@ Given = Mapping[str, Any]
 """What decides an answer besides the clip, as JSON."""
 Look = Callable[[MediaReader, Path, Given], Found | Failure]
 """Finds out about the clip in a file, given what else the question says; it must pickle."""
+Decide = Callable[[NDArray[np.intp]], Callable[[int], Found]]
+"""Given the places of a set's subjects in the order of their keys: what is decided of the one at a place."""
 
 TRANSIENT: Final = frozenset(
     reason.value
@@ -50,7 +59,6 @@ TRANSIENT: Final = frozenset(
 )
 """Failures of the hour, not of the clip: they are tried again."""
 _TRIES: Final = 3
-_LOOKED_UP: Final = 1_024
 _NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
 
 
@@ -119,6 +127,8 @@ class Workbench:
     on_due: Callable[[str, int], None] = lambda _step, _rows: None
     """Told how many rows a step has to do, before it does them."""
     on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
+    on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
+    """Told of a step that was taken, and how many pieces are still in."""
     observe: Callable[[str, int], None] = lambda _event, _rows: None
 
     def table(self, step: str) -> Table:
@@ -131,63 +141,106 @@ class Workbench:
         return self.place / "media"
 
     def ask(
-        self, step: StepName[Found], subjects: Sequence[Subject], look: Look[Found]
-    ) -> list[Found | Failure]:
-        """What `look` finds for each subject, in order; what the table holds is not asked again."""
+        self, step: StepName[Found], subjects: Iterable[Subject], look: Look[Found]
+    ) -> Iterator[Found | Failure]:
+        """What `look` finds for each subject, in order; what the table holds is not asked again.
+
+        All is asked before this returns, and read as it is walked over. `subjects` are walked over more
+        than once.
+        """
         return self.ask_stage(step, subjects, ClipStage(look, self.access))
 
     def ask_stage(
-        self, step: StepName[Found], subjects: Sequence[Subject], stage: Stage
-    ) -> list[Found | Failure]:
+        self, step: StepName[Found], subjects: Iterable[Subject], stage: Stage
+    ) -> Iterator[Found | Failure]:
         """The same by a stage that reads `_given` and writes `found`.
 
         What fails because of the hour is tried again at once, so that a busy machine does not decide
         which clips a benchmark has.
         """
-        rows = [_row(step, subject) for subject in subjects]
-        found: list[Found | Failure] = []
+        table, keys = self.table(step.name), Keys(map(step.key, subjects))
         for _ in range(_TRIES):
-            self._run(step.name, rows, stage, engine=self.engine)
-            found = self._read(step, rows)
-            if not any(isinstance(own, Failure) and own.reason in TRANSIENT for own in found):
+            due = self._due(table, keys)
+            if not due.any():
+                break  # starting an engine to learn this costs seconds
+            self.on_due(step.name, keys.count(due))
+            rows = (_row(step, subject) for subject in compress(subjects, due))
+            failures = self._run(table, step.name, rows, stage, engine=self.engine)
+            if not TRANSIENT & failures.keys():
                 break
-        return found
+        return _read(step, table, keys)
+
+    def recall(
+        self, step: StepName[Found], subjects: Iterable[Subject]
+    ) -> Iterator[Found | Failure]:
+        """What was found for each subject before, in order."""
+        return _read(step, self.table(step.name), Keys(map(step.key, subjects)))
 
     def settle(
-        self,
-        step: StepName[Found],
-        subjects: Sequence[Subject],
-        decide: Callable[[Sequence[Subject]], Sequence[Found]],
-    ) -> list[Found]:
+        self, step: StepName[Found], subjects: Iterable[Subject], decide: Decide[Found]
+    ) -> Iterator[Found]:
         """What `decide` says of a whole set, one finding for each subject, kept as rows.
 
-        `decide` sees the subjects in the order of their keys, whatever order they come in here, and its
+        `decide` is given the order of the subjects' keys, whatever order they come in here, and its
         findings hold for this very set: with another subject in it, it decides anew.
         """
-        alone = {step.key(subject): subject for subject in subjects}
-        ordered = sorted(alone)
-        whole = replace(step, settings={"settings": step.settings, "set": digest(*ordered)})
-        rows = [_row(whole, alone[key]) for key in ordered]
-        kept = self._read(step, rows)
-        decided = [found for found in kept if not isinstance(found, Failure)]
-        if len(decided) < len(rows):
-            decided = list(decide([alone[key] for key in ordered]))
-            for row, found in zip(rows, decided, strict=True):
-                row["found"] = to_json(as_plain(found))
-            self._run(step.name, rows, _Kept(), engine="local")
-        findings = dict(zip(ordered, decided, strict=True))
-        return [findings[step.key(subject)] for subject in subjects]
+        table, alone = self.table(step.name), Keys(map(step.key, subjects))
+        order = alone.order()
+        whole = _of_set(step, alone, order)
+        first = np.zeros(len(alone), np.bool_)
+        first[order] = True
+        keys = Keys(map(whole.key, subjects))
+        if self._due(table, keys).any():
+            decided = decide(order)
+            rows = (
+                _row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
+                for place, subject in enumerate(subjects)
+                if first[place]
+            )
+            self.on_due(step.name, len(order))
+            self._run(table, step.name, rows, _Kept(), engine="local")
+        return _read_settled(whole, table, keys, lambda: decide(order))
 
-    def _run(self, name: str, rows: Sequence[Row], stage: Stage, *, engine: str | Runner) -> None:
-        table = self.table(name)
-        held = _held(table, [row["key"] for row in rows])
-        kept = {key for key, reason in held.items() if reason not in self.retry_failed}
-        due = {row["key"] for row in rows} - kept
-        if not due:
-            return  # starting an engine to learn this costs seconds
-        self.on_due(name, len(due))
+    def conclude(
+        self, step: StepName[Found], subjects: Iterable[Subject], decide: Callable[[], Found]
+    ) -> Found:
+        """What `decide` says of a whole set as one finding, kept as a row of the subject with the first key."""
+        table, alone = self.table(step.name), Keys(map(step.key, subjects))
+        order = alone.order()
+        (first,) = islice(subjects, order[0], order[0] + 1)
+        row = _row(_of_set(step, alone, order), first)
+        (kept,) = _read(step, table, Keys([row["key"]]))
+        if not isinstance(kept, Failure):
+            return kept
+        decided = decide()
+        rows = [row | {"found": to_json(as_plain(decided))}]
+        self.on_due(step.name, 1)
+        self._run(table, step.name, rows, _Kept(), engine="local")
+        return decided
+
+    def put_through(
+        self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
+    ) -> None:
+        """Put `rows` through `stage` where what it leaves behind is all that is kept of it.
+
+        `take` is told each row as it comes back, from any thread.
+        """
         Folder(self.ledgers.parent).make(self.ledgers.name)
-        run_stages(
+        with kept_up(self.engine) as runner:
+            runner.run(rows, [stage], sink=_Told(take), ledger=self.ledgers / f"{name}.ledger")
+
+    def _due(self, table: Table, keys: Keys) -> NDArray[np.bool_]:
+        """Which questions have no row, or one that is to be made again; one that comes twice, once."""
+        due = Due(table, self.retry_failed)
+        tries = [due.next_tries(texts) for chunk in keys.chunks() for texts in as_texts(chunk)]
+        return np.concatenate([np.empty(0, np.int32), *tries]) > 0
+
+    def _run(
+        self, table: Table, name: str, rows: Iterable[Row], stage: Stage, *, engine: str | Runner
+    ) -> Mapping[str, int]:
+        """Put `rows` through `stage` into the table; new failures by their reason."""
+        Folder(self.ledgers.parent).make(self.ledgers.name)
+        return run_stages(
             rows,
             [stage],
             table=table,
@@ -197,12 +250,36 @@ class Workbench:
             ledger=self.ledgers / f"{name}.ledger",
             on_progress=lambda progress: self.on_progress(name, progress),
             observe=self.observe,
-        )
+        ).failures
 
-    def _read(self, step: StepName[Found], rows: Sequence[Row]) -> list[Found | Failure]:
-        keys = [row["key"] for row in rows]
-        found = {row["key"]: step.read(row) for row in _rows(self.table(step.name), keys)}
-        return [found.get(key, _NO_ROW) for key in keys]
+
+def _of_set(step: StepName[Found], alone: Keys, order: NDArray[np.intp]) -> StepName[Found]:
+    """The step as it is asked about one set: its members are among the settings."""
+    return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
+
+
+def _read(step: StepName[Found], table: Table, keys: Keys) -> Iterator[Found | Failure]:
+    for chunk in keys.chunks():
+        found = {row["key"]: row for row in table.get(chunk)}
+        for key in chunk:
+            yield step.read(found[key]) if key in found else _NO_ROW
+
+
+def _read_settled(
+    step: StepName[Found],
+    table: Table,
+    keys: Keys,
+    decide: Callable[[], Callable[[int], Found]],
+) -> Iterator[Found]:
+    """What was decided of each; where a row is damaged, what would be decided now."""
+    decided: Callable[[int], Found] | None = None
+    rows = _read(step, table, keys)
+    for place, found in enumerate(rows):
+        if isinstance(found, Failure):
+            decided = decided or decide()
+            yield decided(place)
+        else:
+            yield found
 
 
 class ClipStage(MediaStage):
@@ -210,6 +287,7 @@ class ClipStage(MediaStage):
 
     def __init__(self, look: Look[Any], access: Access) -> None:
         super().__init__(access, in_flight=max(1, os.cpu_count() or 1))
+        self.resources = replace(self.resources, limit=Limit.PROCESSORS)
         self._look = look
 
     def __call__(self, row: Row) -> Row:
@@ -222,6 +300,20 @@ class ClipStage(MediaStage):
             return failed(row, found)
         kept = as_plain(found)
         return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
+
+
+class _Told:
+    """Tells each finished row, and keeps none."""
+
+    def __init__(self, take: Callable[[Row], None]) -> None:
+        self._take = take
+
+    def offer(self, row: Row) -> bool:
+        self.add(row)
+        return True
+
+    def add(self, row: Row) -> None:
+        self._take(row)
 
 
 class _Kept(Stage):
@@ -255,20 +347,3 @@ def _row(step: StepName[Any], subject: Subject) -> Row:
         "clip": subject.clip,
         "_given": to_json(subject.given),
     }
-
-
-def _held(table: Table, keys: Sequence[str]) -> dict[str, str | None]:
-    """The keys that have a row, with the reason of those that failed."""
-    return {
-        key: there.reason for chunk in _chunks(keys) for key, there in table.held(chunk).items()
-    }
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(keys), _LOOKED_UP):
-        yield keys[start : start + _LOOKED_UP]
-
-
-def _rows(table: Table, keys: Sequence[str]) -> Iterator[Row]:
-    for chunk in _chunks(keys):
-        yield from table.get(chunk)

@@ -1,35 +1,86 @@
-"""The one writer of a run: takes finished rows from any thread, commits them in small batches."""
+"""The one writer of a run: takes finished rows from any thread, commits them at a pace that suits them."""
 
+import math
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.progress import Progress
+from unreel.engine.schema import text_size
 from unreel.engine.stage import Row, stored
-from unreel.engine.table import Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 
 COMPACT_EVERY: Final = 32
-_ROOM: Final = 2
-"""Batches that may wait for the committer before the runner must."""
+"""Commits after which fragments are joined; a quarter of them are worth it at the end."""
+_CLEAN_EVERY_S: Final = 900.0
+"""To let old versions go, the manifests of all that stay are read."""
+_FIRST_ROWS, _LARGEST_ROWS = 256, 100_000
+_FIRST_S: Final = 2.0
+_ROWS_A_SECOND_CUBED: Final = _FIRST_ROWS / _FIRST_S**3
+_WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
+"""Commits take a fifth of the time at most: a store may be slow, and rows that replace others are looked for."""
+_LARGEST_BYTES: Final = 32 * 2**20
+_PORTION_ROWS: Final = 1_024
+"""Rows become Arrow so many at a time, while others still come: there they need little memory."""
+_ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
+"""What may wait to become Arrow before the runner must."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitPace:
-    """When rows are committed: so many, or so old."""
+    """When rows are committed: so many, or so old; what is not given follows the rows themselves.
 
-    rows: int = 256
-    seconds: float = 2.0
+    The first answers, and those of a slow reviewer, are seen within two seconds. Where rows come fast,
+    commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and the
+    more rows wait the longer they may, up to 15 seconds. Where a commit itself takes long, all wait four
+    times as long as it took, up to a minute.
+    """
+
+    rows: int | None = None
+    seconds: float | None = None
+
+    def rows_after(self, committed: int) -> int:
+        """How many rows go into the next commit at most when `committed` went into those before."""
+        if self.rows is not None:
+            return self.rows
+        return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
+
+    def seconds_for(self, waiting: int, *, commit_s: float = 0.0) -> float:
+        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`."""
+        if self.seconds is not None:
+            return self.seconds
+        by_rows_s = max(_FIRST_S, math.cbrt(waiting / _ROWS_A_SECOND_CUBED))
+        return max(by_rows_s, min(_WAITS_FOR_A_COMMIT * commit_s, _LONGEST_S))
 
 
 AddUp = Callable[[Sequence[Row], dict[str, float]], None]
-"""Adds what a job counts of committed rows to its totals."""
+"""Adds what a job counts of rows to totals."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Rows as Arrow on their way into a commit, and what is to be told of them then."""
+
+    batches: list[Any] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+    totals: dict[str, float] = field(default_factory=dict)
+    n_bytes: int = 0
+
+    def add(self, rows: Sequence[Row], batch: Any) -> None:
+        self.batches.append(batch)
+        self.n_bytes += batch.nbytes
+        self.keys += [row["key"] for row in rows]
+        self.failures.update(reason for row in rows if (reason := row.get("failure_reason")))
 
 
 class Committer:
@@ -55,12 +106,15 @@ class Committer:
         self._table, self._pace = table, pace
         self._on_commit, self._add_up, self._observe = on_commit, add_up, observe
         self.progress = Progress()
-        self._buffer: list[Row] = []
+        self._buffer: deque[tuple[Row, int]] = deque()
+        self._buffer_bytes = 0
         self._oldest_s = 0.0
+        self._new, self._again = _Draft(), _Draft()
+        self._keep_pace()
         self._change = threading.Condition()
         self._closing = False
         self._error: BaseException | None = None
-        self._commits = 0
+        self._commits, self._commit_s = 0, 0.0
         self._held = ExitStack()
 
     def __enter__(self) -> "Committer":
@@ -69,6 +123,7 @@ class Committer:
         with self._held:
             self._table.check()
             self._writer = TableWriter(self._table, lock=lock, observe=self._observe)
+            self._cleaned_s = time.monotonic()
             self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
             self._thread.start()
             self._held = self._held.pop_all()
@@ -97,12 +152,15 @@ class Committer:
         with self._change:
             if self._error is not None:
                 raise self._error
-            if len(self._buffer) >= _ROOM * self._pace.rows:
+            if not self._has_room():
                 return False
-            if not self._buffer:
+            if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
-            self._buffer.append(stored(row))
-            if len(self._buffer) == 1 or len(self._buffer) >= self._pace.rows:
+            kept = stored(row)
+            n_bytes = text_size(kept)
+            self._buffer.append((kept, n_bytes))
+            self._buffer_bytes += n_bytes
+            if len(self._buffer) == 1 or self._has_portion():
                 self._change.notify_all()
             return True
 
@@ -111,55 +169,109 @@ class Committer:
         while not self.offer(row):
             time.sleep(0.002)
 
+    @property
+    def _n_drafted(self) -> int:
+        return len(self._new.keys) + len(self._again.keys)
+
+    def _has_room(self) -> bool:
+        return len(self._buffer) < self._room and self._buffer_bytes < _ROOM_BYTES
+
+    def _has_portion(self) -> bool:
+        return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
+
+    def _keep_pace(self) -> None:
+        """Say how many rows the next commit has at most, how many may wait, how many are drafted next."""
+        self._most = self._pace.rows_after(self.progress.done + self.progress.failed)
+        self._room = min(_ROOM_ROWS, 2 * self._most)
+        self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
+
+    def _left_s(self) -> float:
+        """How long the oldest row may still wait."""
+        n_waiting = self._n_drafted + len(self._buffer)
+        may_wait_s = self._pace.seconds_for(n_waiting, commit_s=self._commit_s)
+        return self._oldest_s + may_wait_s - time.monotonic()
+
     def _work(self) -> None:
         try:
-            while True:
-                rows = self._next_batch()
-                if not rows:
-                    break
-                self._commit(rows)
-            if self._commits >= COMPACT_EVERY // 4:
-                self._writer.compact()
+            while (rows := self._take()) is not None:
+                self._draft(rows)
+                if self._is_due():
+                    self._commit()
+                self._keep_pace()
+            self._commit()
+            self._rest()
         except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error
 
-    def _next_batch(self) -> list[Row]:
+    def _is_due(self) -> bool:
+        n_bytes = self._new.n_bytes + self._again.n_bytes
+        return self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES or self._left_s() <= 0
+
+    def _take(self) -> list[Row] | None:
+        """Rows to draft: a portion, or those there are when the oldest is due; None at the end."""
         with self._change:
-            while not self._closing and len(self._buffer) < self._pace.rows:
-                if not self._buffer:
-                    self._change.wait()
-                    continue
-                left_s = self._oldest_s + self._pace.seconds - time.monotonic()
-                if left_s <= 0:
+            while not self._closing and not self._has_portion():
+                waits = self._buffer or self._n_drafted
+                left_s = self._left_s() if waits else None
+                if left_s is not None and left_s <= 0:
                     break
                 self._change.wait(left_s)
-            rows, self._buffer = self._buffer, []
-            return rows
+            if self._closing and not self._buffer:
+                return None
+            taken = [self._buffer.popleft() for _ in range(min(self._portion, len(self._buffer)))]
+            self._buffer_bytes -= sum(n_bytes for _, n_bytes in taken)
+            return [row for row, _ in taken]
 
-    def _commit(self, rows: list[Row]) -> None:
+    def _draft(self, rows: list[Row]) -> None:
         new = [row for row in rows if row.get("attempt", 1) == 1]
         again = [row for row in rows if row.get("attempt", 1) > 1]
-        for part, write in ((new, self._writer.append), (again, self._writer.replace)):
-            if part:
-                self._write(part, write)
-        if self._commits % COMPACT_EVERY == COMPACT_EVERY - 1:
-            self._writer.compact()
-        self._commits += 1
+        for part, draft in ((new, self._new), (again, self._again)):
+            for portion, batch in self._to_arrow(part):
+                draft.add(portion, batch)
+                self._add_up(portion, draft.totals)
 
-    def _write(self, rows: list[Row], write: Callable[[Sequence[Row]], None]) -> None:
+    def _to_arrow(self, rows: list[Row]) -> list[tuple[list[Row], Any]]:
+        schema = self._table.schema
+        if not rows:
+            return []
         try:
-            write(rows)
-        except InvalidValueError:  # nothing is written before all rows fit
-            for portion in self._table.schema.portions(rows):
-                write(portion)
-                self._report(portion)
-        else:
-            self._report(rows)
+            return [(rows, schema.batch(rows))]
+        except InvalidValueError:
+            try:
+                return [(portion, schema.batch(portion)) for portion in schema.portions(rows)]
+            except InvalidValueError:
+                self._commit()  # the rows before these are finished: they shall not be lost
+                raise
 
-    def _report(self, rows: list[Row]) -> None:
-        reasons = [row["failure_reason"] for row in rows if row.get("failure_reason")]
-        self.progress.failures.update(reasons)
-        self.progress.done += len(rows) - len(reasons)
-        self._add_up(rows, self.progress.totals)
-        self._on_commit([row["key"] for row in rows], self.progress)
+    def _commit(self) -> None:
+        with self._change:
+            drafts = (self._new, self._writer.add), (self._again, self._writer.replace)
+            self._new, self._again = _Draft(), _Draft()
+            self._oldest_s = time.monotonic()
+        if not any(draft.keys for draft, _ in drafts):
+            return
+        for draft, write in drafts:
+            if draft.keys:
+                write(draft.batches)
+                self._report(draft)
+        self._commit_s = time.monotonic() - self._oldest_s
+        self._commits += 1
+        if self._commits % COMPACT_EVERY == 0:
+            self._writer.join()
+            if time.monotonic() > self._cleaned_s + _CLEAN_EVERY_S:
+                self._writer.let_go()
+                self._cleaned_s = time.monotonic()
+
+    def _rest(self) -> None:
+        if self._commits >= COMPACT_EVERY // 4:
+            self._writer.compact()
+        elif self._commits:
+            self._writer.join(at_least=COMPACT_EVERY)
+
+    def _report(self, draft: _Draft) -> None:
+        self.progress.failures.update(draft.failures)
+        self.progress.done += len(draft.keys) - draft.failures.total()
+        for name, value in draft.totals.items():
+            self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
+        self._on_commit(draft.keys, self.progress)

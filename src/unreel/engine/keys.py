@@ -1,38 +1,324 @@
-"""Keys of a table by the million: each stands as eight bytes."""
+"""Where each key of a table lies: twelve bytes of memory for a row, and one pass over the column of keys.
+
+A key stands as 32 bytes (a stamp) and these as eight (a mark). Marks are sorted and say which rows may hold a
+key; who asks compares the stamp, or the key of the row that was fetched, so that answers are exact whichever
+marks collide. Both are made with a secret of the process: nobody can prepare keys that collide.
+"""
 
 import hashlib
+import secrets
+from binascii import Error, hexlify, unhexlify
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.errors import InvalidValueError
 
 FRUGAL: Final = {
-    "batch_size": 4096,
+    "batch_size": 16_384,
     "batch_readahead": 2,
     "fragment_readahead": 2,
     "io_buffer_size": 8 * 2**20,
 }
 """A scan of all keys reads ahead without bound otherwise."""
-
-
-def doubled_keys(dataset: Any) -> list[str]:
-    """Keys with more than one row, sorted, found with eight bytes of memory for a row."""
-    marks = np.empty(dataset.count_rows(), dtype=np.uint64)
-    at = 0
-    for batch in dataset.scanner(columns=["key"], **FRUGAL).to_batches():
-        for key in batch.column("key").to_pylist():
-            marks[at] = mark_of(key)
-            at += 1
-    marks.sort()
-    suspects = {int(mark) for mark in marks[1:][marks[1:] == marks[:-1]]}
-    if not suspects:
-        return []
-    tally: Counter[str] = Counter()
-    for batch in dataset.scanner(columns=["key"], **FRUGAL).to_batches():
-        tally.update(key for key in batch.column("key").to_pylist() if mark_of(key) in suspects)
-    return sorted(key for key, n in tally.items() if n > 1)
+STAMP_BYTES: Final = 32
+_TAKEN: Final = 4_096
+_BATCH: Final = 1_024
+_AT_ONCE: Final = 65_536
+_OFFSET_BITS: Final = 32
+_OFFSET: Final = np.uint64(2**_OFFSET_BITS - 1)
+_MOST_SLOTS: Final = 2**32
+_MARK_BITS: Final = 64
+_DIGITS: Final = 2 * STAMP_BYTES
 
 
 def mark_of(key: str) -> int:
-    """Eight bytes that stand for a key where millions are compared."""
+    """Eight bytes that stand for a key in every process, where a table is examined row by row."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
+
+
+def as_texts(keys: Sequence[str]) -> Iterator[Any]:
+    """The keys as Arrow arrays, neither of which is too long for Arrow.
+
+    Raises:
+        InvalidValueError: One is no text that can be stored.
+    """
+    import pyarrow as pa
+
+    for start in range(0, len(keys), _AT_ONCE):
+        chunk = keys[start : start + _AT_ONCE]
+        try:
+            yield pa.array(chunk, pa.string())
+        except (pa.ArrowException, UnicodeError, TypeError) as error:
+            msg = f"a key is no text that a table can hold: {error}. Mend what makes the rows"
+            raise InvalidValueError(msg) from error
+
+
+def doubled_keys(dataset: Any) -> list[str]:
+    """Keys with more than one row, sorted."""
+    return KeyIndex().follow(dataset).doubled(dataset)
+
+
+def _spelled(digits: bytes) -> bytes:
+    """What hexadecimal digits spell; nothing where one is none, or is not written as we write it."""
+    try:
+        spelled = unhexlify(digits)
+    except Error:
+        return b""
+    return spelled if hexlify(spelled) == digits else b""
+
+
+class Mixer:
+    """Makes stamps and marks of texts; two of them make different ones."""
+
+    def __init__(self) -> None:
+        # Secret on purpose, and no figure depends on it: a seed that is known could be prepared for.
+        self._secret = secrets.token_bytes(32)
+        self._addends = np.frombuffer(secrets.token_bytes(STAMP_BYTES), dtype=np.uint32)
+
+    def stamps(self, texts: Any) -> NDArray[np.uint8]:
+        """Of each text in an Arrow array of strings: the hash that it spells, or one of its own."""
+        n = len(texts)
+        if n == 0:
+            return np.empty((0, STAMP_BYTES), dtype=np.uint8)
+        _, places, letters = texts.buffers()
+        ends = np.frombuffer(places, dtype=np.int32)[texts.offset : texts.offset + n + 1]
+        data = np.frombuffer(letters or b"", dtype=np.uint8)
+        if not texts.null_count and (np.diff(ends) == _DIGITS).all():
+            spelled = _spelled(data[ends[0] : ends[-1]].tobytes())
+            if spelled:
+                return np.frombuffer(spelled, dtype=np.uint8).reshape(n, STAMP_BYTES)
+        stamps = np.empty((n, STAMP_BYTES), dtype=np.uint8)
+        for place in range(n):
+            stamps[place] = self._stamp(data[ends[place] : ends[place + 1]].tobytes())
+        if texts.null_count:
+            stamps[texts.is_null().to_numpy(zero_copy_only=False)] = self._own(b"", b"null")
+        return stamps
+
+    def marks(self, stamps: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """Of each stamp: sums of products of its halves of words, which two stamps seldom share."""
+        words = stamps.view(np.uint32) + self._addends
+        products = words[:, 0::2].astype(np.uint64) * words[:, 1::2]
+        marks: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
+        return marks
+
+    def _stamp(self, text: bytes) -> NDArray[np.uint8]:
+        spelled = _spelled(text) if len(text) == _DIGITS else b""
+        return np.frombuffer(spelled, dtype=np.uint8) if spelled else self._own(text)
+
+    def _own(self, text: bytes, person: bytes = b"") -> NDArray[np.uint8]:
+        state = hashlib.blake2b(text, digest_size=STAMP_BYTES, key=self._secret, person=person)
+        return np.frombuffer(state.digest(), dtype=np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Marks in order, each with the slot that its key has."""
+
+    marks: NDArray[np.uint64]
+    slots: NDArray[np.uint32]
+
+    @classmethod
+    def sort(cls, marks: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "Marks":
+        """Of marks in any order."""
+        order = np.argsort(marks)
+        return cls(marks[order], slots[order])
+
+    def find(self, marks: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
+        """Pairs of a place among `marks` and a slot with that mark, in no order."""
+        order = np.argsort(marks)
+        wanted = marks[order]
+        first = self._first(wanted)
+        n_each = self._are_at(first, wanted).astype(np.intp)
+        several = np.flatnonzero(self._are_at(first + n_each, wanted))
+        beyond = np.searchsorted(self.marks, wanted[several], side="right")
+        n_each[several] = beyond - first[several]
+        places = np.repeat(order, n_each)
+        behind = np.cumsum(n_each) - n_each
+        slots = self.slots[np.repeat(first - behind, n_each) + np.arange(len(places))]
+        return places, slots
+
+    @cached_property
+    def _heads(self) -> NDArray[np.intp]:
+        """Where the marks with the same leading bits begin, about eight of them, and where the last ones end."""
+        leading = np.arange(1 << self._n_leading, dtype=np.uint64)
+        heads = np.searchsorted(self.marks, leading << np.uint64(_MARK_BITS - self._n_leading))
+        return np.append(heads, len(self.marks))
+
+    @property
+    def _n_leading(self) -> int:
+        return max(1, len(self.marks).bit_length() - 3)
+
+    def _first(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Where each stands or would stand: as `searchsorted`, whose leaps through long arrays miss the caches."""
+        leading = (wanted >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
+        low, high = self._heads[leading], self._heads[leading + 1]
+        for _ in range(int((high - low).max(initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < wanted)
+            low, high = np.where(lies_behind, middle + 1, low), np.where(lies_behind, high, middle)
+        return low
+
+    def _are_at(self, places: NDArray[np.intp], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        inside = places < len(self.marks)
+        inside[inside] = self.marks[places[inside]] == wanted[inside]
+        return inside
+
+    def join(self, other: "Marks") -> "Marks":
+        """Both together."""
+        marks = np.concatenate([self.marks, other.marks])
+        slots = np.concatenate([self.slots, other.slots])
+        order = np.argsort(marks, kind="stable")  # linear for two that are in order
+        return Marks(marks[order], slots[order])
+
+    def twins(self) -> NDArray[np.uint32]:
+        """The slots of marks that are there more than once."""
+        same = self.marks[1:] == self.marks[:-1]
+        is_twin = np.zeros(len(self.marks), dtype=np.bool_)
+        is_twin[1:] |= same
+        is_twin[:-1] |= same
+        return self.slots[is_twin]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeyIndex:
+    """The rows of one version of a table by their keys.
+
+    Each fragment has a stretch of slots, one for every row that it ever had.
+    """
+
+    mixer: Mixer = field(default_factory=Mixer)
+    marks: Marks = field(
+        default_factory=lambda: Marks(np.empty(0, np.uint64), np.empty(0, np.uint32))
+    )
+    faces: tuple[tuple[Any, ...], ...] = ()
+    """Of each stretch what tells its fragment from every other; empty where it is gone."""
+    ids: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    """Where each stretch begins, and where the last one ends."""
+    seen: tuple[Any, ...] = ()
+    """What a glance at the table told."""
+
+    @property
+    def n_slots(self) -> int:
+        """Slots of all stretches."""
+        return int(self.starts[-1])
+
+    def follow(self, dataset: Any) -> "KeyIndex":
+        """The index of `dataset`: only fragments that are not in this one are read."""
+        if _glance(dataset) == self.seen:
+            return self
+        present = {_face(fragment): fragment for fragment in dataset.get_fragments()}
+        known = {face for face in self.faces if face}
+        new = [fragment for face, fragment in present.items() if face not in known]
+        if not new and len(known) == len(present):
+            return self
+        kept = self._without(present)
+        if kept.n_slots > 2 * len(kept.marks.marks):
+            return KeyIndex().extended(dataset, list(present.values()))
+        return kept.extended(dataset, new)
+
+    def _without(self, present: Any) -> "KeyIndex":
+        """Less the rows of fragments that are not `present`."""
+        faces = tuple(face if face in present else () for face in self.faces)
+        if faces == self.faces:
+            return self
+        is_there = np.array([bool(face) for face in faces])
+        keep = is_there[self._stretches(self.marks.slots)]
+        marks = Marks(self.marks.marks[keep], self.marks.slots[keep])
+        return replace(self, marks=marks, faces=faces)
+
+    def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
+        """With the rows of the fragments that are `new`."""
+        lengths = [fragment.physical_rows for fragment in new]
+        longer = KeyIndex(
+            mixer=self.mixer,
+            faces=(*self.faces, *map(_face, new)),
+            ids=np.append(self.ids, np.array([f.fragment_id for f in new], dtype=np.uint64)),
+            starts=np.append(self.starts, self.n_slots + np.cumsum(lengths, dtype=np.int64)),
+        )
+        if longer.n_slots > _MOST_SLOTS:
+            msg = f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
+            raise InvalidValueError(msg)
+        n_rows = sum(fragment.count_rows() for fragment in new)
+        marks, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
+        at = 0
+        for found, batch in longer.scan(dataset, ["key"], new):
+            end = at + len(found)
+            marks[at:end] = self.mixer.marks(self.mixer.stamps(batch.column("key")))
+            slots[at:end] = found
+            at = end
+        sorted_ = Marks.sort(marks, slots)
+        joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
+        return replace(longer, marks=joined, seen=_glance(dataset))
+
+    def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
+        """The slots that may hold one of `keys`, each once."""
+        found = [
+            self.marks.find(self.mixer.marks(self.mixer.stamps(texts)))[1]
+            for texts in as_texts(keys)
+        ]
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *found]))
+
+    def scan(
+        self, dataset: Any, columns: list[str], fragments: Sequence[Any] | None = None
+    ) -> Iterator[tuple[NDArray[np.uint32], Any]]:
+        """The rows of all fragments or some, a batch at a time, with the slot of each."""
+        scanner = dataset.scanner(
+            columns=columns, fragments=fragments, with_row_address=True, **FRUGAL
+        )
+        for batch in scanner.to_batches():
+            yield self._slots(batch.column("_rowaddr").to_numpy()), batch
+
+    def addresses(self, slots: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Where Lance keeps the rows of `slots`."""
+        stretches = self._stretches(slots)
+        offsets = (slots - self.starts[stretches]).astype(np.uint64)
+        return (self.ids[stretches] << np.uint64(_OFFSET_BITS)) | offsets
+
+    def _slots(self, addresses: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        there = np.flatnonzero([bool(face) for face in self.faces])
+        there = there[np.argsort(self.ids[there])]
+        ids = addresses >> np.uint64(_OFFSET_BITS)
+        stretches = there[np.searchsorted(self.ids[there], ids)]
+        offsets = (addresses & _OFFSET).astype(np.int64)
+        return (self.starts[stretches] + offsets).astype(np.uint32)
+
+    def _stretches(self, slots: NDArray[np.uint32]) -> NDArray[np.intp]:
+        return np.searchsorted(self.starts, slots, side="right") - 1
+
+    def take(
+        self, dataset: Any, slots: NDArray[np.uint32], columns: list[str] | None
+    ) -> Iterator[Any]:
+        """The rows of `slots` in the order of the table, in batches."""
+        addresses = np.sort(self.addresses(slots))
+        for start in range(0, len(addresses), _TAKEN):
+            wanted = addresses[start : start + _TAKEN].tolist()
+            found = dataset._take_rows(wanted, columns=columns)  # noqa: SLF001  the one way by address
+            yield from found.to_batches(_BATCH)
+
+    def doubled(self, dataset: Any) -> list[str]:
+        """Keys with more than one row, sorted."""
+        tally: Counter[str] = Counter()
+        for batch in self.take(dataset, self.marks.twins(), ["key"]):
+            tally.update(batch.column("key").to_pylist())
+        return sorted(key for key, n in tally.items() if n > 1)
+
+
+def _glance(dataset: Any) -> tuple[Any, ...]:
+    """What differs between two versions of a table, and between two tables that had the same place."""
+    fragments = dataset.get_fragments()
+    return (dataset.version, len(fragments), *map(_face, fragments[-1:]))
+
+
+def _face(fragment: Any) -> tuple[Any, ...]:
+    """What tells the rows of a fragment from those of every other, also after some were deleted."""
+    metadata = fragment.metadata
+    gone = metadata.deletion_file
+    files = tuple(file.path for file in metadata.files)
+    return (fragment.fragment_id, files, "" if gone is None else gone.json())

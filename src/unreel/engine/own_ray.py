@@ -5,6 +5,7 @@ that all users of the machine may read, and its files in a folder that all may w
 """
 
 import logging
+import re
 import secrets
 import signal
 import threading
@@ -16,10 +17,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import ray
+import ray.exceptions
 
-from unreel.core.settings import lend_environment, names_ray_cluster
+from unreel.core.errors import InvalidSettingError, words_of
+from unreel.core.settings import lend_environment, read_ray_address
 
 _TOKEN_BYTES: Final = 32
+_CLIENT: Final = "ray://"
+_UNKNOWN: Final = re.compile("InvalidAuthToken|AuthenticationError|[Aa]uthentication token")
 # Inner parts of Ray without types; the release is pinned, and a test watches what they bring about.
 _RAYLET: Final[Any] = import_module("ray._raylet")
 _CONSTANTS: Final[Any] = import_module("ray._private.ray_constants")
@@ -28,9 +33,14 @@ _UTILS: Final[Any] = import_module("ray._common.utils")
 
 @contextmanager
 def joined_ray() -> Iterator[None]:
-    """The cluster that `RAY_ADDRESS` names, as its owner set it up; else a Ray of our own until the end."""
-    if names_ray_cluster():
-        _start()
+    """The cluster that `RAY_ADDRESS` names, as its owner set it up; else a Ray of our own until the end.
+
+    Raises:
+        InvalidSettingError: That cluster cannot be joined from here.
+    """
+    address = read_ray_address()
+    if address:
+        _join(address)
         try:
             yield
         finally:
@@ -38,6 +48,37 @@ def joined_ray() -> Iterator[None]:
     else:
         with _own_ray():
             yield
+
+
+def _join(address: str) -> None:
+    setting = "RAY_ADDRESS"
+    if address.startswith(_CLIENT):
+        problem = f"{address} is Ray's door for drivers outside the cluster"
+        remedy = "Run on a node of the cluster, with RAY_ADDRESS=auto or HOST:PORT of its head"
+        raise InvalidSettingError(setting, problem, remedy)
+    try:
+        _start()
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        told = _told(error)
+        problem = f"cannot join the Ray cluster at {address}: {words_of(error)}"
+        remedy = "Check that its head is up, and that `ray start --address` ran on this machine"
+        if _UNKNOWN.search(told):
+            problem = f"the Ray cluster at {address} does not know this driver's token"
+            remedy = (
+                "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the token "
+                "that its nodes were started with"
+            )
+        raise InvalidSettingError(setting, problem, remedy) from error
+
+
+def _told(error: BaseException) -> str:
+    """The words of an error and of all that led to it."""
+    words: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        words.append(f"{type(cause).__name__}: {cause}")
+        cause = cause.__cause__ or cause.__context__
+    return "\n".join(words)
 
 
 @contextmanager

@@ -5,15 +5,17 @@ Ray hands the block of a dead worker to another one for ever; the ledger, an act
 breaks that circle: it knows what each worker had begun and not finished. A row that it suspects passes
 all stages untouched, and once its window is through, and the workers with it, the driver lets it run
 from there in an actor of its own (see `suspects`). A block is what a dead worker's successor repeats,
-so blocks are kept small.
+so blocks are kept small, in rows and in bytes; a lost node is the death of all its workers, and of the
+blocks that lay in its store. How many workers there are is said in `fleet`.
 """
 
 import asyncio
-import itertools
 import pickle
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -23,32 +25,44 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from unreel.engine.fleet import (
+    BLOCK_BYTES,
+    BLOCKS_AT_WORK,
+    BLOCKS_PER_WORKER,
+    Crew,
+    Offer,
+    block_rows,
+    crews,
+    store_bytes,
+)
 from unreel.engine.own_ray import joined_ray
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
 from unreel.engine.start_log import StartLog
+from unreel.engine.stored_rows import Fetch, Fetched
 from unreel.engine.suspects import Died, Suspects, Trial
 from unreel.engine.worker import Walk, Worker
 
 WINDOW_ROWS: Final = 100_000
-"""Questions given to Ray at a time: the driver keeps no more than their addresses."""
+WINDOW_BYTES: Final = 64 * 2**20
+"""Questions given to Ray at a time, whichever is less: they lie in the store of the driver's node."""
 
+# An inner part of Ray without types; Ray Data reads there what an autoscaler may add.
+_STATE: Final[Any] = import_module("ray._private.state")
 _ROW: Final = "row"
 _SUSPECT_AT: Final = "_suspect_at"
 """Scratch column of a suspect: the number of the stage that it is to go on from, alone."""
-_LARGEST_BLOCK: Final = 32
-_BLOCKS_PER_WORKER: Final = 2
-"""While one block waits for its slowest row, the next one fills the permits that fell free."""
 
 
 class RayRunner:
-    """The runner for a cluster: `workers` actors for each stage, the same rows as `LocalRunner`.
+    """The runner for a cluster: the same rows as `LocalRunner`.
 
+    Each stage has `workers` actors; by default one, and more while rows wait and the cluster has room.
     Uses the Ray that is up in this process; else it starts one, or joins the one at `RAY_ADDRESS`, and
     leaves it at the end of the run, or of the `with` block that several runs share.
     """
 
-    def __init__(self, *, workers: int = 1) -> None:
+    def __init__(self, *, workers: int | None = None) -> None:
         self._workers = workers
         self._stays = False
         self._ours = ExitStack()
@@ -70,15 +84,16 @@ class RayRunner:
         try:
             book = _start_ledger(ledger)
             try:
-                source = iter(rows)
-                while window := list(itertools.islice(source, WINDOW_ROWS)):
+                fetch = rows.fetch() if isinstance(rows, Fetched) else None
+                for window in _windows(rows.addresses if isinstance(rows, Fetched) else rows):
                     suspects = Suspects()
-                    for row in self._stream(window, stages, book):
+                    team = _team(stages, self._workers)
+                    for row in _stream(window, team, book, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
                             sink.add(stored(row))
-                    for row in self._confirm(suspects, stages, book):
+                    for row in _confirm(suspects, team, book):
                         sink.add(stored(row))
             finally:
                 ray.get(book.close.remote())
@@ -90,67 +105,106 @@ class RayRunner:
         if not self._stays:
             self._ours.close()
 
-    def _stream(self, window: list[Row], stages: Sequence[Stage], book: Any) -> Iterator[Row]:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.print_on_execution_start = False
-        size = min(_LARGEST_BLOCK, max(stage.resources.in_flight for stage in stages))
-        # From items, because from tables Ray measures each one in a task, in processes of its own.
-        items = [{_ROW: pickle.dumps(row)} for row in window]
-        data: Any = ray.data.from_items(items, override_num_blocks=-(-len(items) // size))
-        for number, stage in enumerate(stages):
-            data = data.map_batches(
-                _Worker,
-                fn_constructor_args=(stage, number, book),
-                batch_size=None,
-                batch_format="pyarrow",
-                num_cpus=stage.resources.cpus,
-                num_gpus=stage.resources.gpus,
-                compute=ray.data.ActorPoolStrategy(
-                    size=self._workers,
-                    max_tasks_in_flight_per_actor=2 * _BLOCKS_PER_WORKER,
-                    max_concurrent_calls_per_actor=_BLOCKS_PER_WORKER,
-                    enable_true_multi_threading=True,
-                ),
-            )
-        for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
-            yield from _unpack(batch)
 
-    def _confirm(self, suspects: Suspects, stages: Sequence[Stage], book: Any) -> Iterator[Row]:
-        """Run each suspect where nothing else runs; as many at once as there are workers."""
-        at_work: dict[Any, _Alone] = {}
-        try:
-            while suspects or at_work:
-                while suspects and len(at_work) < self._workers:
-                    alone = _Alone(suspects.take(), stages)
-                    at_work[alone.done] = alone
-                (done,), _ = ray.wait(list(at_work))
-                alone = at_work.pop(done)
-                outcome = alone.outcome()
-                row = suspects.judge(alone.trial, outcome)
-                if row is outcome:
-                    book.finish.remote([_item(alone.trial.row, alone.number)])
-                if row is not None:
-                    yield row
-        finally:
-            for alone in at_work.values():
-                alone.end()
+@dataclass(frozen=True, slots=True)
+class _Post:
+    """A stage and who works at it."""
+
+    stage: Stage
+    crew: Crew
+
+
+def _team(stages: Sequence[Stage], workers: int | None) -> list[_Post]:
+    later = _STATE.state.get_max_resources_from_cluster_config()
+    offer = Offer.read(_STATE.cluster_resources(), later)
+    manned = crews([stage.resources for stage in stages], offer, workers=workers)
+    return [_Post(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
+
+
+def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
+    window: list[bytes] = []
+    n_bytes = 0
+    for row in rows:
+        window.append(pickle.dumps(row))
+        n_bytes += len(window[-1])
+        if len(window) == WINDOW_ROWS or n_bytes > WINDOW_BYTES:
+            yield window
+            window, n_bytes = [], 0
+    if window:
+        yield window
+
+
+def _stream(
+    window: list[bytes], team: Sequence[_Post], book: Any, fetch: Fetch | None
+) -> Iterator[Row]:
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.target_max_block_size = BLOCK_BYTES
+    manned = [post.crew for post in team]
+    context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
+        object_store_memory=store_bytes(manned)
+    )
+    n_blocks = -(-len(window) // block_rows(len(window), manned))
+    # From items, because from tables Ray measures each one in a task, in processes of its own.
+    items = [{_ROW: row} for row in window]
+    data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
+    for number, post in enumerate(team):
+        data = data.map_batches(
+            _Worker,
+            fn_constructor_args=(post, number, book, None if number else fetch),
+            batch_size=None,
+            batch_format="pyarrow",
+            num_cpus=post.crew.cpus,
+            num_gpus=post.stage.resources.gpus,
+            compute=ray.data.ActorPoolStrategy(
+                min_size=post.crew.least,
+                max_size=max(post.crew.least, min(post.crew.most, n_blocks)),
+                max_tasks_in_flight_per_actor=BLOCKS_PER_WORKER,
+                max_concurrent_calls_per_actor=BLOCKS_AT_WORK,
+                enable_true_multi_threading=True,
+            ),
+        )
+    for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
+        yield from _unpack(batch)
+
+
+def _confirm(suspects: Suspects, team: Sequence[_Post], book: Any) -> Iterator[Row]:
+    """Run each suspect where nothing else runs; as many at once as a stage has workers."""
+    at_once = min(post.crew.most for post in team)
+    at_work: dict[Any, _Alone] = {}
+    try:
+        while suspects or at_work:
+            while suspects and len(at_work) < at_once:
+                alone = _Alone(suspects.take(), team)
+                at_work[alone.done] = alone
+            (done,), _ = ray.wait(list(at_work))
+            alone = at_work.pop(done)
+            outcome = alone.outcome()
+            row = suspects.judge(alone.trial, outcome)
+            if row is outcome:
+                book.finish.remote([_item(alone.trial.row, alone.number)])
+            if row is not None:
+                yield row
+    finally:
+        for alone in at_work.values():
+            alone.end()
 
 
 class _Alone:
     """A suspect in an actor that is started for it and ends with it."""
 
-    def __init__(self, trial: Trial, stages: Sequence[Stage]) -> None:
+    def __init__(self, trial: Trial, team: Sequence[_Post]) -> None:
         self.trial = trial
         self.number: int = trial.row[_SUSPECT_AT]
-        rest = stages[self.number :]
+        rest = team[self.number :]
         actor: Any = ray.remote(Walk).options(
-            num_cpus=max(stage.resources.cpus for stage in rest),
-            num_gpus=max(stage.resources.gpus for stage in rest),
+            num_cpus=max(post.crew.cpus for post in rest),
+            num_gpus=max(post.stage.resources.gpus for post in rest),
             max_restarts=0,
             max_task_retries=0,
         )
-        self._actor = actor.remote(list(rest))
+        self._actor = actor.remote([post.stage for post in rest])
         self._ready = self._actor.ready.remote()
         self.done = self._actor.take.remote(trial.row)
 
@@ -204,21 +258,24 @@ class _LedgerKeeper:
 class _Worker:
     """One stage in one actor: an event loop of its own, shared by the blocks it holds."""
 
-    def __init__(self, stage: Stage, number: int, book: Any) -> None:
-        self._number, self._book = number, book
+    def __init__(self, post: _Post, number: int, book: Any, fetch: Fetch | None) -> None:
+        self._number, self._book, self._fetch = number, book, fetch
         self._pen = _Pen(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
-        self._worker: Worker = self._wait(self._open(stage))
+        self._worker: Worker = self._wait(self._open(post))
 
     def __call__(self, block: Any) -> Any:
-        return _pack(self._wait(self._serve(_unpack(block))))
+        rows = _unpack(block)
+        if self._fetch is not None:
+            rows = self._fetch(rows)
+        return _pack(self._wait(self._serve(rows)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, stage: Stage) -> Worker:
-        return await Worker(stage).__aenter__()
+    async def _open(self, post: _Post) -> Worker:
+        return await Worker(post.stage, in_flight=post.crew.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]

@@ -1,17 +1,17 @@
 """One call for a job: what is missing from the table is asked, committed once, and summed up."""
 
-import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.registry import Lazy, Registry
 from unreel.engine.stage import Row, Stage
+from unreel.engine.stored_rows import Fetched, StoredRows
 
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
@@ -31,8 +31,7 @@ ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
 _COMMITTER: Final = Lazy("unreel.engine.committer:Committer", extra="eval")
 _PACE: Final = Lazy("unreel.engine.committer:CommitPace", extra="eval")
-_FIRST_LOOK: Final = 64
-_LARGEST_LOOK: Final = 1_024
+_DUE: Final = Lazy("unreel.engine.due:Due", extra="eval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +75,12 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     longer than memory. Killed at any moment, a second call loses nothing that was committed.
 
     Args:
-        questions: What to ask; those whose key is in the table are skipped.
+        questions: What to ask; those whose key is in the table are skipped. `StoredRows` are read
+            where the work is done.
         stages: Steps that each row takes, in order; at least one.
         table: Where rows are kept, and what counts as asked.
         engine: `local`, `ray`, or a runner of your own.
-        pace: When rows are committed: by default 256 of them, or after 2 s.
+        pace: When rows are committed: by default as their rate suggests, see `CommitPace`.
         retry_failed: Ask rows again that failed for one of these reasons, and replace them;
             `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; beside the table by default, needed for a remote one.
@@ -94,24 +94,23 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     """
     runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
     book = _ledger_path(table, ledger)
-    stream = _Unanswered(questions, table, retry_failed)
-
-    def committed(keys: Sequence[str], progress: "Progress") -> None:
-        stream.pending.difference_update(keys)
-        on_progress(progress)
-
+    due = _DUE.load()(table, retry_failed)
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
         table,
         pace=pace or _PACE.load()(),
         add_up=add_up,
-        on_commit=committed,
+        on_commit=lambda _keys, progress: on_progress(progress),
         observe=observe,
     )
     with committer as sink:
-        runner.run(iter(stream), stages, sink=sink, ledger=book)
+        # The table is looked at by the first question, when nobody else can write it any more.
+        rows: Iterable[Row] = due.sift(questions)
+        if isinstance(questions, StoredRows):
+            rows = Fetched(rows, questions)
+        runner.run(rows, stages, sink=sink, ledger=book)
     return Summary(
-        already=stream.already,
+        already=due.already,
         done=committer.progress.done,
         failures=dict(committer.progress.failures),
         seconds=time.monotonic() - began_s,
@@ -126,37 +125,6 @@ def kept_up(engine: "str | Runner") -> "Iterator[Runner]":
         if isinstance(runner, AbstractContextManager):
             stack.enter_context(runner)
         yield runner
-
-
-class _Unanswered:
-    """The questions that still need an answer; `pending` are those given out and not committed."""
-
-    def __init__(self, questions: Iterable[Row], table: "Table", retry: Collection[str]) -> None:
-        self._questions, self._table, self._retry = questions, table, retry
-        self.pending: set[str] = set()
-        self.already = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        source, look = iter(self._questions), _FIRST_LOOK
-        while chunk := list(itertools.islice(source, look)):
-            yield from self._missing(chunk)
-            look = min(2 * look, _LARGEST_LOOK)
-
-    def _missing(self, chunk: list[Row]) -> Iterator[Row]:
-        fresh: dict[str, Row] = {}
-        for row in chunk:
-            if row["key"] not in self.pending:
-                fresh.setdefault(row["key"], row)
-        # Looked up after `pending`: a row that was committed in between is found in the table.
-        held: Mapping[str, Any] = self._table.held(list(fresh))
-        for key, row in fresh.items():
-            there = held.get(key)
-            if there is None or there.is_due(row, self._retry):
-                self.pending.add(key)
-                yield row | {"attempt": 1 if there is None else there.attempt + 1}
-            else:
-                self.already += 1
-        self.already += len(chunk) - len(fresh)
 
 
 def _ledger_path(table: "Table", given: Path | None) -> Path:

@@ -4,6 +4,7 @@ import itertools
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -21,8 +22,10 @@ from unreel.engine.keys import mark_of
 from unreel.engine.lock import writer_lock
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, has_failed
-from unreel.engine.table import FRAGMENT_ROWS, Table, TableWriter
+from unreel.engine.table import Table
+from unreel.engine.table_writer import TableWriter
 
+_COMMIT_ROWS: Final = 8_192
 SetAside = Callable[[Row, str], None]
 """Told each row that is not right, and what is wrong with it."""
 
@@ -64,6 +67,7 @@ def salvage(
             if isinstance(examiner.read(found.table, file, judge), Contents)
         )
         _append(writer, into.schema, rescue.missing(loose))
+        writer.join()
     return Salvage(
         kept=into.count(),
         found_again=len(rescue.found_again),
@@ -118,6 +122,6 @@ class _Rescue:
 
 
 def _append(writer: TableWriter, schema: TableSchema, rows: Iterator[Row]) -> None:
-    while chunk := list(itertools.islice(rows, FRAGMENT_ROWS)):
+    while chunk := list(itertools.islice(rows, _COMMIT_ROWS)):
         for portion in schema.portions(chunk):
             writer.append(portion)

@@ -23,6 +23,7 @@ _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
 _LATER: Final = frozenset({"mark"})
 """Columns that tables of earlier releases lack; a writer adds them."""
+_TEXTS: Final = (str, bytes)
 _SEAL: Final = pa.field(seal.COLUMN, pa.int64())
 
 
@@ -63,8 +64,11 @@ class TableSchema:
                 or all of them are too large for one batch.
         """
         batch = self._unsealed(rows)
-        # Over what Arrow made of the values, because that is what a reader gets.
-        seals = pa.array(map(seal.seal_of, batch.to_pylist()), _SEAL.type)
+        # Over what Arrow made of the values, because that is what a reader gets; empty ones do not count.
+        filled = [
+            name for name in batch.schema.names if batch.column(name).null_count < batch.num_rows
+        ]
+        seals = pa.array(map(seal.seal_of, batch.select(filled).to_pylist()), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
@@ -155,7 +159,7 @@ class TableSchema:
 
 
 def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
-    if sum(map(_size, rows)) > _LARGEST_BATCH:
+    if sum(map(text_size, rows)) > _LARGEST_BATCH:
         msg = f"its texts are longer than {_LARGEST_BATCH} characters"
         raise ValueError(msg)
     batch = pa.RecordBatch.from_pylist(rows, schema=schema)
@@ -170,8 +174,13 @@ def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
     return batch
 
 
-def _size(row: Row) -> int:
-    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+def text_size(row: Row) -> int:
+    """Characters and bytes of the texts of `row`; what else it holds is small."""
+    size = 0
+    for value in row.values():
+        if isinstance(value, _TEXTS):
+            size += len(value)
+    return size
 
 
 def _spell(text: str) -> str:

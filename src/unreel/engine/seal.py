@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 COLUMN: Final = "seal"
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=repr)
 
 
 def seal_of(row: Mapping[str, Any]) -> int:
     """The seal that belongs to the values of `row`; an empty column counts as none."""
     values = [(name, row[name]) for name in sorted(row) if row[name] is not None and name != COLUMN]
-    text = json.dumps(values, separators=(",", ":"), default=repr)
-    state = hashlib.blake2b(text.encode(), digest_size=8)
+    state = hashlib.blake2b(_ENCODER.encode(values).encode(), digest_size=8)
     return int.from_bytes(state.digest(), "big", signed=True)
 
 

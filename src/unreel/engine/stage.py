@@ -6,6 +6,7 @@ them), known by its `key`. A column whose name begins with `_` is scratch: it tr
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
@@ -17,6 +18,19 @@ DETAIL_CHARACTERS: Final = 2_000
 """A failure's detail is cut here: some libraries put whole bodies into their messages."""
 
 
+class Limit(StrEnum):
+    """What the rows in flight are counted against, where a stage has many workers."""
+
+    WORKER = "worker"
+    """Each worker holds that many: weights on a GPU, a batch."""
+    PROCESSORS = "processors"
+    """One machine holds that many, a processor each: a worker holds as many as it has processors."""
+    SERVICE = "service"
+    """All workers together hold that many: whom they ask counts connections."""
+    ALONE = "alone"
+    """One worker holds that many, and there is no other: it keeps the account of what is spent."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
     """What one worker of a stage takes, and how many rows it holds at once."""
@@ -24,6 +38,7 @@ class Resources:
     cpus: float = 1.0
     gpus: float = 0.0
     in_flight: int = 1
+    limit: Limit = Limit.WORKER
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:

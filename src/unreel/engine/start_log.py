@@ -38,6 +38,7 @@ class StartLog:
     def __init__(self, path: Path) -> None:
         self._folder, self._name = Folder(path.parent), path.name
         self._records: dict[str, _Record] = {}
+        self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
         self._bury()
@@ -88,8 +89,8 @@ class StartLog:
 
     def _write(self, sign: str, item: str) -> None:
         self._note(sign, item)
-        os.write(self._file, f"{sign}{item}\n".encode())
-        if os.lseek(self._file, 0, os.SEEK_CUR) > _REWRITE_BYTES:
+        self._n_bytes += os.write(self._file, f"{sign}{item}\n".encode())
+        if self._n_bytes > _REWRITE_BYTES:
             os.close(self._file)
             self._file = self._rewrite()
 
@@ -131,6 +132,7 @@ class StartLog:
         return file
 
     def _write_records(self, file: int) -> None:
+        self._n_bytes = 0
         for item, record in self._records.items():
             starts = record.deaths + record.open
-            os.write(file, f"{_BEGIN}{item}\n".encode() * starts)
+            self._n_bytes += os.write(file, f"{_BEGIN}{item}\n".encode() * starts)

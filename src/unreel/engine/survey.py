@@ -43,7 +43,9 @@ A file's key is what its benchmark calls it, an object's its address, and `mark`
 another mark replaces it, so that a run can be scored without its clips, wherever they went. Runs of earlier
 releases hold files under their path and time of change.
 """
-_LOOK: Final = 512
+_NAMED: Final = 512
+"""Files that are looked for at once, before the first of them goes on."""
+_LOOK: Final = 1024
 _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""
 
@@ -81,7 +83,7 @@ def survey_rows(
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     source = iter(entries)
-    while chunk := list(itertools.islice(source, _LOOK)):
+    while chunk := list(itertools.islice(source, _NAMED)):
         files = [(e, file) for e in chunk for file in _files(benchmark, e, cleaned=cleaned)]
         marks = object_marks([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:

@@ -1,24 +1,13 @@
-"""Lance tables with one row for a key: what readers see, and what the one committer may do.
-
-A failure that is asked again *replaces* its row: the old row goes and the new one comes in the same
-commit, so a reader of any version, in any tool, sees one row for a key and `attempt` says which try
-it was. Keeping all tries and letting the latest win was the alternative; it would double keys for
-everyone who opens the table without unreel.
-"""
+"""Lance tables with one row for a key, as readers see them."""
 
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import lance
-import pyarrow as pa
-from lance.fragment import write_fragments
-from lance.optimize import Compaction, CompactionOptions
 from obstore.exceptions import BaseError
 
 from unreel.core.errors import (
@@ -30,14 +19,10 @@ from unreel.core.errors import (
 )
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
-from unreel.engine.keys import FRUGAL, doubled_keys
-from unreel.engine.lock import WriterLock
+from unreel.engine.keys import KeyIndex
 from unreel.engine.place import Place
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
-
-FRAGMENT_ROWS: Final = 8_192
-"""Compaction leaves fragments of this size alone, so a row is rewritten a bounded number of times."""
 
 _CACHE_BYTES: Final = 4 * 2**20
 """By default Lance keeps up to a gigabyte of manifests of versions that nobody reads again."""
@@ -45,17 +30,13 @@ _CACHE_BYTES: Final = 4 * 2**20
 _BATCH_BYTES: Final = 256 << 20
 """A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
 
+_TAKEN: Final = 1_024
+
 _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
-"""Lance's words, in a `ValueError`, for a data set that does not exist; all else is about one that may."""
-
 _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 """What a commit leaves; a transaction without them belongs to one that never came to pass."""
-
-
-KEEP_VERSIONS: Final = timedelta(hours=1)
-"""A reader may go on with the version it opened for this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +59,19 @@ class _AbsentTableError(UnreadableSourceError):
 
 
 class Table:
-    """The table at `place`, read as of the moment of each call."""
+    """The table at `place`, read as of the moment of each call.
+
+    It remembers where keys lie: who asks often keeps one of it.
+    """
 
     def __init__(self, place: Place, schema: TableSchema) -> None:
         self.place = place
         self.schema = schema
+        self._index = KeyIndex()
+        self._unique: KeyIndex | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.place, self.schema)
 
     def exists(self) -> bool:
         """Whether anything was ever committed here."""
@@ -133,6 +122,13 @@ class Table:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
         return [self._whole(row) for row in self._look_up(keys, columns=None)]
 
+    def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
+        """The whole rows at `addresses` of `dataset`, a version of this table, in their order."""
+        with self.reading():
+            found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
+            batches = found.to_batches(_TAKEN)
+        return [self._whole(row) for batch in batches for row in self._rows_of(batch)]
+
     def _rows_of(self, batch: Any) -> list[Row]:
         """The rows of `batch`; cells beyond all measure are refused before they become objects."""
         if batch.nbytes > _BATCH_BYTES:
@@ -163,9 +159,22 @@ class Table:
             return []
         if columns is not None:
             columns = [name for name in columns if name in dataset.schema.names]
-        quoted = ",".join("'" + key.replace("'", "''") + "'" for key in keys)
-        scan = self._scan(dataset, columns=columns, filter=f"key IN ({quoted})", **FRUGAL)
-        return [row for batch in scan for row in self._rows_of(batch)]
+        wanted = set(keys)
+        index = self.key_index(dataset)
+        slots = index.candidates(list(wanted))
+        with self.reading():
+            return [
+                row
+                for batch in index.take(dataset, slots, columns)
+                for row in self._rows_of(batch)
+                if row["key"] in wanted
+            ]
+
+    def key_index(self, dataset: Any) -> KeyIndex:
+        """Where the keys of `dataset`, a version of this table, lie; only what is new in it is read."""
+        with self.reading():
+            self._index = self._index.follow(dataset)
+        return self._index
 
     def check(self) -> None:
         """Raise when a key is in the table twice, or a row is of a later release."""
@@ -238,8 +247,11 @@ class Table:
         return UnreadableSourceError(self.place.uri, f"cannot be read: {words_of(problem)}", remedy)
 
     def _require_unique_keys(self, dataset: Any) -> None:
+        index = self.key_index(dataset)
+        if index is self._unique:
+            return
         with self.reading():
-            doubled = doubled_keys(dataset)
+            doubled = index.doubled(dataset)
         if doubled:
             problem = f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}"
             folder = self.place.uri.rpartition("/")[0] or "."
@@ -248,118 +260,4 @@ class Table:
                 f"`unreel runs repair {folder}`"
             )
             raise UnreadableSourceError(self.place.uri, problem, remedy)
-
-
-class TableWriter:
-    """Changes one table, by one thread of the process that holds its lock; each change is one commit.
-
-    Args:
-        table: The table; it is created when it does not exist, and widened when this release knows
-            columns that it has not.
-        lock: Held by the caller; looked at before each commit.
-        observe: Told `written` when new data lies in the store and `committed` when readers see it,
-            with a count of rows; `rewritten` and `compacted` likewise, with a count of fragments.
-    """
-
-    def __init__(
-        self, table: Table, *, lock: WriterLock, observe: Callable[[str, int], None]
-    ) -> None:
-        self._table = table
-        self._lock = lock
-        self._observe = observe
-        self._dataset = self._prepare()
-        self._began = datetime.now(UTC), time.monotonic()
-
-    def append(self, rows: Sequence[Row]) -> None:
-        """Add rows whose keys are not in the table."""
-        batch = self._table.schema.batch(rows)
-        data = pa.Table.from_batches([batch])
-        fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
-        self._commit(lance.LanceOperation.Append(fragments), len(rows))
-
-    def replace(self, rows: Sequence[Row]) -> None:
-        """Put rows in the place of those with their keys: out and in, in one commit."""
-        batch = self._table.schema.batch(rows)
-        merge = self._dataset.merge_insert("key")
-        merge = merge.when_matched_update_all().when_not_matched_insert_all()
-        transaction, _ = merge.execute_uncommitted(pa.Table.from_batches([batch]))
-        self._commit(transaction, len(rows))
-
-    def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
-        """Join small fragments and let go of versions older than `keep`."""
-        plan = Compaction.plan(
-            self._dataset,
-            CompactionOptions(
-                target_rows_per_fragment=FRAGMENT_ROWS, num_threads=1, batch_size=1024
-            ),
-        )
-        with self._table.reading():
-            rewrites = [task.execute(self._dataset) for task in plan.tasks]
-        n_rewritten = sum(rewrite.metrics.fragments_removed for rewrite in rewrites)
-        self._observe("rewritten", n_rewritten)
-        self._lock.verify()
-        if rewrites:
-            Compaction.commit(self._dataset, rewrites)
-        self._observe("compacted", n_rewritten)
-        # Data without a manifest is what a killed committer left: only the holder of the lock writes.
-        # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
-        self._lock.verify()
-        older_than = keep + self._set_forward()
-        self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
-        self._dataset.checkout_latest()
-
-    def _set_forward(self) -> timedelta:
-        """By how much the clock was set forward: Lance would take young versions for old ones."""
-        began, began_s = self._began
-        passed = timedelta(seconds=time.monotonic() - began_s)
-        return max(timedelta(), datetime.now(UTC) - began - passed)
-
-    def mend(self) -> int:
-        """Keep one row of each doubled key, an answer before a failure; how many rows went."""
-        doubled = set(doubled_keys(self._dataset))
-        if not doubled:
-            return 0
-        columns = ["key", "attempt", "failure_reason"]
-        kept: dict[str, tuple[bool, int, int]] = {}
-        seen: list[int] = []
-        for batch in self._dataset.scanner(columns=columns, with_row_id=True).to_batches():
-            for row in batch.to_pylist():
-                if row["key"] in doubled:
-                    seen.append(row["_rowid"])
-                    rank = (row["failure_reason"] is None, row["attempt"], -row["_rowid"])
-                    kept[row["key"]] = max(rank, kept.get(row["key"], rank))
-        gone = set(seen) - {-rank[2] for rank in kept.values()}
-        self._lock.verify()
-        self._dataset.delete(f"_rowid IN ({','.join(map(str, sorted(gone)))})")
-        return len(gone)
-
-    def _commit(self, operation: Any, n_rows: int) -> None:
-        self._observe("written", n_rows)
-        self._lock.verify()
-        before = self._dataset.version
-        if self._dataset.latest_version == before:
-            self._dataset = lance.LanceDataset.commit(self._dataset, operation, read_version=before)
-        # Lance lets two appends both win, so a foreign version is the only sign of a second writer.
-        if self._dataset.version != before + 1:
-            problem = "something else committed to it during this run"
-            remedy = "End the other writer and run again: nothing that was committed is asked twice"
-            raise UnreadableSourceError(self._table.place.uri, problem, remedy)
-        self._observe("committed", n_rows)
-
-    def _prepare(self) -> Any:
-        place, schema = self._table.place, self._table.schema
-        if place.is_local:
-            # Lance goes where links lead, and removes what it takes for leftovers there.
-            folder, name = place.inside()
-            folder.make(name)
-            place.require_plain(whole=True)
-        if not self._table.exists():
-            empty = schema.arrow.empty_table()
-            lance.write_dataset(empty, place.uri, storage_options=place.storage_options)
-        dataset = self._table.open()
-        missing = [field for field in schema.arrow if field.name not in dataset.schema.names]
-        if missing:
-            dataset.add_columns(
-                pa.schema([field.with_nullable(nullable=True) for field in missing])
-            )
-        return dataset
+        self._unique = index

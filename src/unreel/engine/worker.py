@@ -13,14 +13,16 @@ from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
 
 
 class Worker:
-    """Applies one stage to rows, at most `in_flight` at once; what it raises becomes a failure row.
+    """Applies one stage to rows, at most `in_flight` at once, by default what it says itself.
+
+    What it raises becomes a failure row.
 
     Belongs to the event loop in which it is entered.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, *, in_flight: int | None = None) -> None:
         self._stage = stage
-        self._limit = stage.resources.in_flight
+        self._limit = in_flight or stage.resources.in_flight
         self._permits = asyncio.Semaphore(self._limit)
         self._threads: ThreadPoolExecutor | None = None
 

@@ -15,6 +15,7 @@ from unreel.core.judgement import clips_of
 from unreel.core.question import Condition, differing
 from unreel.core.verdict import Unparsed
 from unreel.evaluate.job import Run
+from unreel.evaluate.kept_rows import KeptRows
 from unreel.evaluate.scoring import read_rows
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Mode, Protocol, Row
@@ -72,7 +73,7 @@ def compare_runs(
 def read_sides(run: Run, *, parser: Mode | None = None, judge: str | None = None) -> list[Side]:
     """A side for each condition of `run`."""
     names: dict[Condition, list[str]] = {c: [] for c in run.scope.conditions}
-    rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
+    rows = {condition: KeptRows() for condition in run.scope.conditions}
     for name, condition, row in read_rows(run, mode=parser or run.recipe.reviewer.parser):
         if row is not None:
             names[condition].append(name)

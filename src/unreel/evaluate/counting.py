@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _AHEAD: Final = 4096
-_LOOK: Final = 1024
+_LOOK: Final = 2048
 
 
 class Ahead(Generic[T]):

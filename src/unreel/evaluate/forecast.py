@@ -26,7 +26,7 @@ from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
 
-_LOOK: Final = 1024
+_LOOK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

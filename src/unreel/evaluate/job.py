@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -56,9 +56,9 @@ Step = Callable[[str, Progress], None]
 """Told `clips` or `answers`, and how far that part is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run, where it is kept, and what it asks."""
+    """One run, where it is kept, and what it asks; its tables remember where keys lie."""
 
     place: Place
     recipe: EvalRecipe
@@ -76,17 +76,17 @@ class Run:
     accept_changed: bool = False
     """Whether a person says that it goes on, or is scored, although it asked otherwise."""
 
-    @property
+    @cached_property
     def answers(self) -> Table:
         """The table of answers."""
         return Table(self.place / "answers.lance", ANSWERS)
 
-    @property
+    @cached_property
     def clips(self) -> Table:
         """The table of clips."""
         return Table(self.place / "clips.lance", CLIPS)
 
-    @property
+    @cached_property
     def rulings(self) -> Table:
         """The table of what judges made of its explanations."""
         return Table(self.place / "rulings.lance", RULINGS)

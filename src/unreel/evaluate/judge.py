@@ -14,7 +14,7 @@ from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.stage import Resources, Row, Stage, failed
+from unreel.engine.stage import Limit, Resources, Row, Stage, failed
 from unreel.evaluate.rulings import KeptRulings, Ruling, add_usages, columns_of
 from unreel.evaluate.tables import usage_columns
 from unreel.protocols.text import after_thinking
@@ -112,7 +112,7 @@ class JudgeStage(Stage):
     """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most."""
 
     def __init__(self, opener: Opener, *, in_flight: int) -> None:
-        self.resources = Resources(in_flight=in_flight)
+        self.resources = Resources(in_flight=in_flight, limit=Limit.ALONE)
         self.spent: Spending | None = Budget(price=opener.price).spending()
         """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
         self.n_rows = 0

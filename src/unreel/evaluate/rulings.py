@@ -16,7 +16,7 @@ from unreel.engine.table import Table
 from unreel.evaluate.tables import usage_columns
 
 _SCORES: Final = (0.0, 0.5, 1.0)
-_LOOK: Final = 1024
+_LOOK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

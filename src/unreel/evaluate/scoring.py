@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.planning import Planned, Unaskable
 from unreel.core.clip import creator_of, setting_of
@@ -10,12 +10,11 @@ from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.trouble import stores_told
 from unreel.evaluate.job import Run
+from unreel.evaluate.kept_rows import KeptRows
 from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode, Row
 
 Rows = Sequence[Row[Any, Any]]
-_KINDS: Final = 1024
-"""Texts are all different: no more values than this are looked through for an equal one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +35,10 @@ def score_run(
     `score_texts` may fill in how well the answers' words match the truth's: see
     `unreel.evaluate.texts`.
     """
-    rows: dict[Condition, list[Row[Any, Any]]] = {c: [] for c in run.scope.conditions}
+    rows = {condition: KeptRows() for condition in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
-    for _, condition, row in read_rows(run, mode=mode):
+    # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
+    for _, condition, row in read_rows(replace(run), mode=mode):
         if row is None:
             missing[condition] += 1
         else:
@@ -61,46 +61,30 @@ def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any
 
     A question that was not put has no row: it comes once, with `None`.
     """
-    alike = _Alike()
     for planned, answer in planned_with_answers(run):
         if isinstance(planned, Unaskable):
             for condition in planned.conditions:
-                for row in _rows(planned, planned.subject, planned.failure, alike):
+                for row in _rows(planned, planned.subject, planned.failure):
                     yield planned.name, condition, row
             continue
         question = planned.question
         if answer is None:
             yield planned.name, question.condition, None
             continue
-        said = alike(read_answer(planned, answer, mode=mode))
-        for row in _rows(planned, question.subject, said, alike):
+        said = read_answer(planned, answer, mode=mode)
+        for row in _rows(planned, question.subject, said):
             yield planned.name, question.condition, row
 
 
-def _rows(
-    planned: Planned[Any] | Unaskable, subject: Any, outcome: Any, alike: "_Alike"
-) -> Iterator[Row[Any, Any]]:
-    source, difficulty = alike(planned.source), alike(planned.difficulty)
-    creator, setting = (alike(of(*planned.origins)) for of in (creator_of, setting_of))
+def _rows(planned: Planned[Any] | Unaskable, subject: Any, outcome: Any) -> Iterator[Row[Any, Any]]:
+    creator, setting = (of(*planned.origins) for of in (creator_of, setting_of))
     for truth in planned.truths:
         yield Row(
             subject=subject,
-            truth=alike(truth),
+            truth=truth,
             outcome=outcome,
-            source=source,
+            source=planned.source,
             creator=creator,
             setting=setting,
-            difficulty=difficulty,
+            difficulty=planned.difficulty,
         )
-
-
-class _Alike:
-    """Gives one object for equal ones: among a hundred thousand labels, few differ."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Any, Any] = {}
-
-    def __call__(self, value: Any) -> Any:
-        if len(self._kept) < _KINDS:
-            return self._kept.setdefault(value, value)
-        return self._kept.get(value, value)

@@ -15,7 +15,7 @@ from unreel.evaluate.job import Run
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.reading import read_text
 
-_LOOK: Final = 1024
+_LOOK: Final = 2048
 
 
 def planned_with_answers(
@@ -26,7 +26,8 @@ def planned_with_answers(
     Raises:
         UnreadableSourceError: The table holds a key twice.
     """
-    run.answers.check()
+    answers = run.answers
+    answers.check()
     reviewer = run.reviewer_name()
     # What has no truth is left out here; `evaluate` tells of it.
     plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
@@ -35,7 +36,7 @@ def planned_with_answers(
             planned.question.key(reviewer) if isinstance(planned, Planned) else ""
             for planned in chunk
         ]
-        stored = {row["key"]: row for row in run.answers.get([key for key in keys if key])}
+        stored = {row["key"]: row for row in answers.get([key for key in keys if key])}
         for planned, key in zip(chunk, keys, strict=True):
             yield planned, stored.get(key)
 

@@ -2,19 +2,25 @@
 
 Two clips match when one way of trimming their frames brings the median of them within `MOST_BITS`.
 
-Who is compared with whom is decided by a sketch of 64 grey levels: one matrix product over the set, so
-10^5 clips are the limit of one machine. Beyond that, cluster first and compare inside clusters; hashes
-cut into bands would lose pairs that differ by tens of bits.
+They must also be alike in a sketch of 64 grey levels. In a set of thousands all pairs are looked at; in one of millions
+those whose hashes agree in drawn bits (`bands`), because copies differ by about ten bits of 256 in the way that suits
+them best. Decision 0042 tells what that loses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, TRIMS, Fingerprint
+from unreel.media.bands import CROWD, Hashed, Hashes, Pairs, band_bits, draw_band
+from unreel.media.families import Families
+from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, Fingerprint
+from unreel.media.planes import Planes, turn_round
+from unreel.media.prints import ManyPrints, Prints
 
 MOST_BITS: Final = 38
 """Of 256. Copies stay below it; takes of one scene by one camera were seen from 40 on."""
@@ -22,7 +28,15 @@ NEAR_BITS: Final = 64
 """A pair is compared under all trims when it comes this near with one of the two untrimmed."""
 LEAST_ALIKE: Final = 0.75
 """Correlation of two sketches from which on two clips are compared by their hashes."""
-_ROWS_AT_ONCE: Final = 1_024
+FEW: Final = 16_384
+"""Clips of which all pairs are looked at."""
+_FRAMES: Final = (1, 3, 4, 6)
+"""Frames that are cut into bands. A match needs four of the eight; the outer ones are often black."""
+_BANDS: Final = 4
+"""For each of those frames and each way of hashing it."""
+_THREADS: Final = 2
+_CODES_AT_ONCE: Final = 1 << 16
+_ALIKE_AT_ONCE: Final = 1 << 22
 _PAIRS_AT_ONCE: Final = 256
 
 
@@ -40,40 +54,162 @@ def clip_bits(first: Fingerprint, second: Fingerprint) -> float:
     return float(_bits(first.words()[None], second.words()[None])[0])
 
 
-def find_matches(prints: Sequence[tuple[str, Fingerprint]]) -> list[Match]:
-    """All pairs of clips that show the same, in the order of `prints`."""
-    if not prints:
-        return []
-    names = [name for name, _ in prints]
-    words = np.stack([own.words() for _, own in prints])
-    matches = []
-    for firsts, seconds in _candidates([own for _, own in prints]):
-        for place in range(0, len(firsts), _PAIRS_AT_ONCE):
-            left, right = firsts[place:][:_PAIRS_AT_ONCE], seconds[place:][:_PAIRS_AT_ONCE]
-            near = _nearly(words[left], words[right])
-            left, right = left[near], right[near]
-            matches += [
-                Match(first=names[i], second=names[j], bits=float(bits))
-                for i, j, bits in zip(left, right, _bits(words[left], words[right]), strict=True)
-                if bits <= MOST_BITS
-            ]
-    return matches
+def find_matches(
+    prints: ManyPrints,
+    *,
+    known: int = 0,
+    seed: int = 0,
+    every: bool = False,
+    inside: Path | None = None,
+) -> list[Match]:
+    """Pairs of clips that show the same, in the order of `prints`.
+
+    All pairs of a set of up to 16,384 are looked at; of a larger one those that agree in drawn bits of a frame,
+    see `bands`. A family of more than 64 clips is told by enough pairs to join it, not by all of them.
+
+    Args:
+        prints: The clips to compare.
+        known: So many of the first have been compared with each other before: pairs of two of them are left out.
+        seed: Draws the bits.
+        every: Looks at all pairs and tells each that matches, however large the set and its families are.
+        inside: Folder for the passing file of a large set (`planes`); that of the system by default.
+    """
+    n_clips = len(prints.sketches)
+    if every or n_clips <= FEW:
+        judge = _Judge(_Kept(prints), known, crowd=n_clips if every else CROWD)
+        for pairs in _alike(prints.sketches, known):
+            judge.compare(pairs)
+    else:
+        judge = _Judge(prints, known, crowd=CROWD)
+        with turn_round(prints, _FRAMES, inside) as planes:
+            _compare_bands(planes, judge, seed)
+    return judge.matches()
 
 
-def _candidates(
-    prints: Sequence[Fingerprint],
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Places of pairs whose sketches are alike, each pair once."""
-    grids = np.frombuffer(b"".join(own.sketch for own in prints), np.uint8)
-    sketches = grids.reshape(len(prints), SKETCH_SIDE**2).astype(np.float32)
+class _Judge:
+    """Compares the pairs that it is shown, each once, and keeps those that match."""
+
+    def __init__(self, prints: Prints, known: int, *, crowd: int) -> None:
+        self._prints = prints
+        self._crowd = crowd
+        self.known = known
+        self.n_clips = len(prints.sketches)
+        self._compared = np.array([-1], np.intp)
+        self._matched: dict[int, float] = {}
+        self.families = Families(self.n_clips)
+
+    def compare(self, pairs: Pairs) -> None:
+        """Compares those that are not in one crowd yet; none may have been shown before."""
+        codes = pairs.first * self.n_clips + pairs.second
+        for start in range(0, len(codes), _CODES_AT_ONCE):
+            apart = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
+            for place in range(0, len(apart), _PAIRS_AT_ONCE):
+                self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
+
+    def compare_once(self, pairs: Pairs) -> None:
+        """Compares those that are alike and have not been compared."""
+        low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+        codes = self._not_in_a_crowd(np.sort(low * self.n_clips + high))
+        codes = codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
+        at = np.searchsorted(self._compared, codes)
+        fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
+        self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
+        fresh = fresh[self._are_alike(fresh)]
+        self.compare(Pairs(fresh // self.n_clips, fresh % self.n_clips))
+
+    def matches(self) -> list[Match]:
+        """All that matched."""
+        names = self._prints.names
+        return [
+            Match(first=names[code // self.n_clips], second=names[code % self.n_clips], bits=bits)
+            for code, bits in sorted(self._matched.items())
+        ]
+
+    def _not_in_a_crowd(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        one, other = self.families.of(codes // self.n_clips), self.families.of(codes % self.n_clips)
+        apart: NDArray[np.intp] = codes[(one != other) | (self.families.sizes(one) <= self._crowd)]
+        return apart
+
+    def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        sketches = self._prints.sketches
+        one, other = (
+            _levelled(sketches[codes // self.n_clips]),
+            _levelled(sketches[codes % self.n_clips]),
+        )
+        alike: NDArray[np.bool_] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
+        return alike
+
+    def _look_at(self, codes: NDArray[np.intp]) -> None:
+        if not len(codes):
+            return
+        places, where = np.unique(
+            [codes // self.n_clips, codes % self.n_clips], return_inverse=True
+        )
+        words = self._prints.words(places)
+        ours, theirs = words[where.reshape(2, -1)]
+        near = _nearly(ours, theirs)
+        bits = _bits(ours[near], theirs[near])
+        for code, own in zip(codes[near].tolist(), bits.tolist(), strict=True):
+            if own <= MOST_BITS:
+                self._matched[code] = own
+                self.families.join(code // self.n_clips, code % self.n_clips)
+
+
+class _Kept:
+    """Prints whose hashes are read once."""
+
+    def __init__(self, prints: Prints) -> None:
+        self.names, self.sketches = prints.names, prints.sketches
+        places = np.arange(len(prints.sketches))
+        self._words = prints.words(places) if len(places) else np.empty(0, np.uint64)
+
+    def words(self, places: NDArray[np.intp]) -> NDArray[np.uint64]:
+        return self._words[places]
+
+
+def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[Pairs]:
+    """Pairs whose sketches are alike, each once."""
+    sketches = _levelled(grids)
+    rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
+    for start in range(0, len(sketches), rows):
+        after = max(start, known)
+        alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
+        firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
+        yield Pairs(firsts + start, seconds + after)
+
+
+def _levelled(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Sketches of mean 0 and length 1."""
+    sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
     # A picture without any structure is like every other one of its kind.
     sketches[~sketches.any(axis=1)] = 1
     sketches /= np.linalg.norm(sketches, axis=1, keepdims=True)
-    for start in range(0, len(prints), _ROWS_AT_ONCE):
-        alike = sketches[start : start + _ROWS_AT_ONCE] @ sketches[start:].T >= LEAST_ALIKE
-        firsts, seconds = np.nonzero(np.triu(alike, 1))
-        yield firsts + start, seconds + start
+    return sketches
+
+
+def _compare_bands(planes: Planes, judge: _Judge, seed: int) -> None:
+    """Shows the judge the pairs that agree in a band of a frame, hashed in the same way or one of them trimmed."""
+    draw = np.random.default_rng(seed)
+    n_bits = band_bits(judge.n_clips)
+    with ThreadPoolExecutor(_THREADS, "bands") as pool:
+        for sides in _sides(planes):
+            hashed = Hashed(sides=sides, known=judge.known, most_bits=NEAR_BITS)
+            bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
+            for pairs, crowded in pool.map(hashed.meet, bands):
+                judge.compare_once(pairs)
+                for more in hashed.thin(crowded, draw, judge.families.of):
+                    judge.compare_once(more)
+
+
+def _sides(planes: Planes) -> Iterator[tuple[Hashes, ...]]:
+    """Each frame in each way; the untrimmed one stands beside those that are trimmed."""
+    for frame in _FRAMES:
+        plain = planes.read(frame, 0)
+        yield (plain,)
+        for way in range(1, len(WAYS)):
+            own = planes.read(frame, way)
+            yield (plain, own) if way < len(TRIMS) else (own,)
 
 
 def _nearly(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -50,7 +50,7 @@ def whole_page(
         styles: after `BASE`, which every page has.
         scripts: run in this order, at the end of the body, before `PRINT`, which every page has.
         data: for scripts, each under the id of its `<script type="application/json">` element.
-        fetches: whether scripts may read files beside the page, where a web server serves it.
+        fetches: whether scripts may read files beside the page: in frames, or where a web server serves it.
     """
     if 'id="main"' not in body:
         msg = 'a page needs its content in <main id="main">. Add it to the template'
@@ -103,6 +103,7 @@ def _policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> 
         "img-src": _MEDIA,
         "media-src": _MEDIA,
         "connect-src": "'self'" if fetches else "'none'",
+        "frame-src": "'self' file:" if fetches else "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
     }

@@ -1,9 +1,10 @@
 """The same figures for parts of a run: by category, by creator, by whatever the rows tell."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 from unreel.core.estimate import Scorecard
 from unreel.core.judgement import Rating
@@ -43,16 +44,16 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
         @wraps(score)
         def whole_and_parts(rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
             card = score(rows, seed=seed)
-            parts: dict[str, list[Row[T, V]]] = {}
-            for row in rows:
+            parts: dict[str, array[int]] = {}
+            for place, row in enumerate(rows):
                 for part in _parts_of(row):
-                    parts.setdefault(part, []).append(row)
-            if len(parts) > _MOST_PARTS:
-                return card
+                    parts.setdefault(part, array("q")).append(place)
+                if len(parts) > _MOST_PARTS:
+                    return card
             told = [
                 replace(metric, name=f"{metric.name}: {part}")
                 for part in sorted(parts)
-                for metric in score(parts[part], seed=seed).metrics
+                for metric in score(_Chosen(rows, parts[part]), seed=seed).metrics
                 if metric.name in figures.by_part
             ]
             return replace(card, metrics=(*card.metrics, *told))
@@ -60,6 +61,27 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
         return whole_and_parts
 
     return tell
+
+
+class _Chosen(Sequence[Row[T, V]]):
+    """Some rows of others, by their places: those are held, wherever they lie."""
+
+    def __init__(self, rows: Sequence[Row[T, V]], places: Sequence[int]) -> None:
+        self._rows, self._places = rows, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Row[T, V]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "_Chosen[T, V]": ...
+
+    def __getitem__(self, place: int | slice) -> "Row[T, V] | _Chosen[T, V]":
+        if isinstance(place, slice):
+            return _Chosen(self._rows, self._places[place])
+        return self._rows[self._places[place]]
 
 
 def _parts_of(row: Row[Any, Any]) -> Iterator[str]:

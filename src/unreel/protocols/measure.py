@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from unreel.core.cluster import Cluster
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import Unparsed
@@ -17,31 +18,46 @@ from unreel.protocols.protocol import Row
 from unreel.stats.bootstrap import Limits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import share_of
 from unreel.stats.resampling import Statistic, are_independent
-from unreel.stats.sample import Array, Clusters, Sample, Ties, as_columns, weighted_sum
+from unreel.stats.sample import Array, BoolArray, Clusters, Codes, Sample, Ties, weighted_sum
 from unreel.stats.shares import WeightedShare, sum_shares
+from unreel.stats.ties import NOBODY
 
+AnyArray = npt.NDArray[Any]
 _BOUNDS: Final = (0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One mean among several that a figure adds up: `factor` times the mean of its values.
-
-    `values` has one entry per row, from 0 to 1, and `None` where the row is no part of this mean.
-    """
+    """One mean among several that a figure adds up: `factor` times the mean of its values, from 0 to 1."""
 
     name: str
     """What it is the mean of, for the reason why a figure is unmeasured."""
     factor: float
-    values: Sequence[float | None]
+    values: Array
+    """One for each row; what stands where `held` is not means nothing."""
+    held: BoolArray
+    """Which rows are part of this mean."""
     creator: str = ""
     """The creator whose figure it is, where a figure is the mean over creators: with the creator's clips,
     its parts are drawn or left out."""
 
+    @classmethod
+    def of(
+        cls, name: str, factor: float, values: Sequence[float | None], creator: str = ""
+    ) -> "Part":
+        """The part that holds the rows whose value is not `None`."""
+        column = np.array(values, dtype=np.float64)
+        held = ~np.isnan(column)
+        return cls(name, factor, np.where(held, column, 0.0), held, creator)
+
     @property
     def is_empty(self) -> bool:
         """True when no row is part of this mean."""
-        return all(value is None for value in self.values)
+        return not self.held.any()
+
+    def at(self, chosen: BoolArray) -> "Part":
+        """The same for the chosen rows."""
+        return replace(self, values=self.values[chosen], held=self.held[chosen])
 
 
 def percent(measured: Measured) -> Measured:
@@ -49,19 +65,23 @@ def percent(measured: Measured) -> Measured:
     return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
 
 
-def mean_percent(values: Sequence[float], *, clips: Clusters, seed: int) -> Measured:
+def mean_percent(
+    values: Sequence[float] | Array | BoolArray, *, clips: Clusters, seed: int
+) -> Measured:
     """Mean of `values` (0 to 1) in percent; rows of one clip, or of one cluster, are drawn together.
 
     Plain shares of independent clips get the mid-P interval, all else a bootstrap by clip.
     """
-    if not values:
+    column = np.asarray(values, dtype=np.float64)
+    if not len(column):
         return Unmeasured("no rows")
-    if set(values) <= {0, 1} and are_independent(clips, len(values)):
-        return percent(share_of(int(sum(values)), len(values)))
-    return percent(bootstrap_mean(values, seed=seed, clusters=clips, bounds=_BOUNDS))
+    ties = Ties.of(clips, len(column))
+    if _is_plain(column) and are_independent(ties, len(column)):
+        return percent(share_of(int(column.sum()), len(column)))
+    return percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
 
 
-def sum_percent(parts: Sequence[Part], *, clips: Sequence[str | Cluster], seed: int) -> Measured:
+def sum_percent(parts: Sequence[Part], *, clips: Clusters, seed: int) -> Measured:
     """Sum of several means in percent, each with its factor; `clips` names the clip of every row.
 
     Right or wrong answers about independent clips are shares, whose doubts add up; all else is drawn
@@ -72,72 +92,73 @@ def sum_percent(parts: Sequence[Part], *, clips: Sequence[str | Cluster], seed: 
     for part in parts:
         if part.is_empty:
             return Unmeasured(f"no valid answer for {part.name}")
-    parts, clips = _held(parts, clips)
-    ties = Ties.of(clips, len(clips))
+    ties = Ties.of(clips, len(parts[0].values))
+    # Who made the clips of no part is nothing to these means.
+    held = reduce(np.logical_or, (part.held for part in parts))
+    if not held.all():
+        parts, ties = [part.at(held) for part in parts], ties.only(held)
     if len(parts) == 1 and parts[0].factor == 1:
-        values = [value for value in parts[0].values if value is not None]
-        return mean_percent(values, clips=ties, seed=seed)
+        return mean_percent(parts[0].values, clips=ties, seed=seed)
     if _are_plain_shares(parts, ties):
         return percent(sum_shares(_strata(parts)))
-    makers = [cluster.creator if isinstance(cluster, Cluster) else "" for cluster in clips]
-    creators = sorted({part.creator for part in parts} & {*makers} - {""})
-    columns = [column for part in parts for column in _columns(part)]
-    columns += [np.array([float(maker == name) for maker in makers]) for name in creators]
-    sample = Sample.of(columns, ties)
+    there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
+    creators = sorted({part.creator for part in parts} & there)
+    sample = Sample.of(_columns(parts, ties, creators), ties)
     limits = Limits(
         sum(min(0.0, part.factor) for part in parts),
         sum(max(0.0, part.factor) for part in parts),
-        min(_ties_of(part, ties).n_scenes for part in parts),
+        min(ties.only(part.held).n_scenes for part in parts),
     )
     statistic = _sum_of_means(sample, parts, creators)
     return percent(bootstrap(statistic, sample, seed=seed, limits=limits))
 
 
-def _held(
-    parts: Sequence[Part], clips: Sequence[str | Cluster]
-) -> tuple[list[Part], list[str | Cluster]]:
-    """The rows that belong to any part: who made the other clips is nothing to these means."""
-    values = zip(*(part.values for part in parts), strict=True)
-    places = [i for i, row in enumerate(values) if any(value is not None for value in row)]
-    held = [replace(part, values=[part.values[i] for i in places]) for part in parts]
-    return held, [clips[i] for i in places]
+def _is_plain(values: Array) -> bool:
+    """Whether each is 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
 
 
 def _are_plain_shares(parts: Sequence[Part], ties: Ties) -> bool:
     """Whether every row is a clip of its own that is right or wrong, and the same in all its parts."""
-    alone = are_independent(ties, len(parts[0].values))
-    return (
-        alone
-        and all(set(part.values) <= {0, 1, None} for part in parts)
-        and all(
-            len({value for value in row if value is not None}) <= 1
-            for row in zip(*(part.values for part in parts), strict=True)
-        )
-    )
+    if not are_independent(ties, len(ties.scene)):
+        return False
+    right = np.zeros(len(ties.scene), np.bool_)
+    wrong = right.copy()
+    for part in parts:
+        if not _is_plain(part.values[part.held]):
+            return False
+        right |= part.held & (part.values == 1)
+        wrong |= part.held & (part.values == 0)
+    return not (right & wrong).any()
 
 
 def _strata(parts: Sequence[Part]) -> list[WeightedShare]:
     """The rows by the parts that they belong to: independent shares whose sum is that of the parts."""
-    sizes = [sum(value is not None for value in part.values) for part in parts]
-    strata: dict[tuple[int, ...], list[float]] = {}
-    for row in zip(*(part.values for part in parts), strict=True):
-        member_of = tuple(i for i, value in enumerate(row) if value is not None)
-        if member_of:
-            strata.setdefault(member_of, []).append(row[member_of[0]])
+    sizes = [int(part.held.sum()) for part in parts]
+    codes = Codes.of(part.held for part in parts)
+    right = np.zeros(len(codes.code), np.bool_)
+    for part in parts:
+        right |= part.held & (part.values == 1)
+    rights = np.bincount(codes.code, weights=right)
+    members = np.stack(codes.distinct, axis=1)
     return [
         WeightedShare(
-            weight=len(rights) * sum(parts[i].factor / sizes[i] for i in member_of),
-            successes=int(sum(rights)),
-            n=len(rights),
+            weight=int(n)
+            * sum(parts[i].factor / sizes[i] for i in np.flatnonzero(members[kind]).tolist()),
+            successes=int(rights[kind]),
+            n=int(n),
         )
-        for member_of, rights in strata.items()
+        for kind, n in ((kind, codes.counts[kind]) for kind in np.argsort(codes.first))
     ]
 
 
-def _columns(part: Part) -> tuple[Array, ...]:
-    """The values, 0 where there is none, and 1 where there is one."""
-    present = [float(value is not None) for value in part.values]
-    return as_columns([value or 0.0 for value in part.values], present)
+def _columns(parts: Sequence[Part], ties: Ties, creators: Sequence[str]) -> Iterator[AnyArray]:
+    """Of each part the values, 0 where there is none, and where there is one; then who made the row."""
+    for part in parts:
+        yield np.where(part.held, part.values, 0.0)
+        yield part.held
+    for name in creators:
+        yield ties.creator == ties.names.index(name)
 
 
 def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]) -> Statistic:
@@ -161,10 +182,6 @@ def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]
         return result
 
     return total
-
-
-def _ties_of(part: Part, ties: Ties) -> Ties:
-    return ties.only(np.array([value is not None for value in part.values]))
 
 
 def count_failures(rows: Iterable[Row[Any, Any]]) -> Mapping[str, int]:

@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from unreel.core.clip import ClipId, makers_of
@@ -168,6 +169,7 @@ VOTED: Final = "reality"
 """What people's votes answer."""
 
 
+@cache
 def protocol(name: str) -> Protocol[Any, Any]:
     """The instrument of that name at its current version."""
     return PROTOCOLS.load(name)

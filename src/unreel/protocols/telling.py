@@ -1,72 +1,81 @@
 """Telling generated from real: figures for every instrument that calls clips so, or gives a score for it."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from unreel.core.cluster import Cluster
+import numpy as np
+import numpy.typing as npt
+
 from unreel.core.estimate import Coverage, Measured, Metric, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.figures import FALSE_ALARMS
 from unreel.protocols.measure import percent
 from unreel.stats.detection import auc, f1, tpr_at_fpr
+from unreel.stats.sample import Array, BoolArray, Clusters
+
+Said = npt.NDArray[np.int8]
+CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
+"""What was said as a number; `None`: nothing readable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a clip is, and what it was called."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls:
+    """What clips are, and what they were called."""
 
-    cluster: Cluster
-    label: Label
-    said: Label | None
-    """`None` when nothing readable was said."""
+    clips: Clusters
+    generated: BoolArray
+    said: Said
+    """As `CALLS` has it."""
+
+    @classmethod
+    def of(cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]) -> "Calls":
+        """From one label and one call for each clip."""
+        generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
+        return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
 
 
-def measure_f1(calls: Sequence[Call], *, seed: int) -> Measured:
+def measure_f1(calls: Calls, *, seed: int) -> Measured:
     """F1 of the calls `generated` in percent; a generated clip without a readable call was missed."""
-    if not calls:
+    if not len(calls.said):
         return Unmeasured("no rows")
-    measured = f1(
-        [call.label is Label.GENERATED for call in calls],
-        [call.said is Label.GENERATED for call in calls],
-        seed=seed,
-        clusters=[call.cluster for call in calls],
-    )
-    return percent(measured)
+    called = calls.said == CALLS[Label.GENERATED]
+    return percent(f1(calls.generated, called, seed=seed, clusters=calls.clips))
 
 
-def count_calls(calls: Sequence[Call]) -> Mapping[str, int]:
+def count_calls(calls: Calls) -> Mapping[str, int]:
     """The confusion of the two sides, as `generated called real`; what was not readable is `unread`."""
     sides = [Label.GENERATED, Label.REAL]
     counts = {f"{label} called {said}": 0 for label in sides for said in sides}
-    found = Counter(
-        f"{call.label} called {call.said}" if call.said else f"{call.label} unread"
-        for call in calls
-    )
+    found = {}
+    for label in sides:
+        for said, number in CALLS.items():
+            here = calls.generated == (label is Label.GENERATED)
+            n = int(np.count_nonzero(here & (calls.said == number)))
+            if n:
+                found[f"{label} called {said}" if said else f"{label} unread"] = n
     return counts | dict(sorted(found.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """A clip with a score: the more, the more it looks generated."""
+    """Clips with a score: the more, the more it looks generated."""
 
-    cluster: Cluster
-    label: Label
-    score: float
+    clips: Clusters
+    generated: BoolArray
+    scores: Array
 
 
 def measure_scores(
-    scored: Sequence[Scored], *, coverage: Coverage, why_none: str, seed: int
+    scored: Scored, *, coverage: Coverage, why_none: str, seed: int
 ) -> Iterator[Metric]:
     """AUC, and the generated clips caught at two rates of false alarms, in percent."""
-    truth = [clip.label is Label.GENERATED for clip in scored]
-    scores = [clip.score for clip in scored]
-    clips = [clip.cluster for clip in scored]
+    truth, scores, clips = scored.generated, scored.scores, scored.clips
     value: Measured = Unmeasured(why_none)
-    if scored:
+    if len(scores):
         value = auc(truth, scores, seed=seed, clusters=clips)
     yield Metric(name="auc", value=value, coverage=coverage)
     for name, rate in FALSE_ALARMS.items():
-        if scored:
+        if len(scores):
             value = percent(tpr_at_fpr(truth, scores, fpr=rate, seed=seed, clusters=clips))
         yield Metric(name=name, value=value, coverage=coverage)

@@ -23,6 +23,8 @@ from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
+from unreel.report.clips.book import FOLDER as BOOK
+from unreel.report.clips.book import page_file
 from unreel.report.clips.browser import Browser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
 from unreel.report.clips.sheet import clips_table
@@ -86,8 +88,17 @@ def write_report(
     names = name_contenders(boards)
     folder = Folder(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
-    browser = build_browser(entrants, [names[i] for i in range(len(entrants))], media_folder)
-    tables = {CLIPS: table_csv(clips_table(browser.index))}
+    pages: set[str] = set()
+
+    def put(name: str, text: str) -> None:
+        pages.add(folder.write(name, text.encode()).name)
+
+    called = [names[i] for i in range(len(entrants))]
+    browser = build_browser(entrants, called, media_folder, put=put)
+    for left in {*folder.files(BOOK)} - pages:
+        if _OURS.fullmatch(left):
+            folder.remove(f"{BOOK}/{left}")
+    tables = {CLIPS: table_csv(clips_table(browser))}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= table_files(table)
     _replace_files(folder, tables | _reviewers(boards, names, browser))
@@ -121,7 +132,7 @@ def _reviewers(
     for board in boards:
         for contender in board.contenders:
             name = names[contender.place]
-            files |= reviewer_files(board, contender, name=name, ids=browser.ids)
+            files |= reviewer_files(board, contender, name=name, addresses=browser.addresses)
     return files
 
 
@@ -185,11 +196,16 @@ def _document(boards: Sequence[Board], browser: Browser, tables: Mapping[str, st
     ]
     heading = " and ".join(dict.fromkeys(board.benchmark for board in boards))
     body = render(
-        "unreel.report:report.html", boards=boards, tiles=tiles, heading=heading, clips=CLIPS
+        "unreel.report:report.html",
+        boards=boards,
+        tiles=tiles,
+        heading=heading,
+        clips=CLIPS,
+        pages=[page_file(number) for number in range(len(browser.index["pages"]))],
     )
     data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
     data |= latex_block(tables)
-    data |= {f"report-clips-{n}": chunk for n, chunk in enumerate(browser.chunks)}
+    data["report-clips-0"] = browser.packed
     return whole_page(
         title="unreel report",
         body=body,

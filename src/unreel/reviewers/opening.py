@@ -30,6 +30,8 @@ class Opener:
     price: Price | None = None
     gpus: float = 0.0
     """What a worker that opens it takes on a cluster."""
+    is_metered: bool = False
+    """Whether it counts what it spends and ends at a limit: a second one would spend as much again."""
 
     def open(self) -> OpenReviewer:
         """The reviewer, in the event loop that asks it; whoever opens it closes it."""

@@ -1,7 +1,7 @@
 """`[reviewer]`: who is asked, where, how patiently and for how much; the description opens itself."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -263,7 +263,8 @@ class ReviewerSection(Section):
             most=self.max_requests,
             patience=self.patience,
         )
-        return open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        opener = open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        return replace(opener, is_metered=self._is_metered)
 
     def _local(self) -> Opener:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")
@@ -285,7 +286,11 @@ class ReviewerSection(Section):
             setting, problem = "max_cost_usd", f"no price of {self.model} is known"
             raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
         build = partial(_open_endpoint, self, price, contacted, seed)
-        return Opener(name=self.served_name, build=build, price=price)
+        return Opener(name=self.served_name, build=build, price=price, is_metered=self._is_metered)
+
+    @property
+    def _is_metered(self) -> bool:
+        return self.max_cost_usd is not None or self.max_requests is not None
 
     @property
     def served_name(self) -> str:

@@ -78,7 +78,7 @@ def f1(
     if not counted.any():
         return Unmeasured("no clip is generated or was called so")
     ties = Ties.of(clusters, len(truth))
-    sample = Sample.of((truth * said, truth + said), ties)
+    sample = Sample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
     hits, calls = sample.columns
 
     def harmonic(weights: Array) -> Array:
@@ -86,8 +86,7 @@ def f1(
         either[either == 0] = np.nan
         return 2 * weighted_sum(weights, hits) / either
 
-    n_free = Sample.of((truth[counted],), ties.only(counted)).n_free
-    limits = Limits(0.0, 1.0, n_free)
+    limits = Limits(0.0, 1.0, ties.only(counted).n_free)
     return bootstrap(harmonic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -118,7 +117,7 @@ def tpr_at_fpr(
     if not truth.any():
         return Unmeasured("needs at least one generated clip")
     sample = Sample.of((-column, truth), ties)
-    limits = Limits(0.0, 1.0, Sample.of((truth[truth == 1],), ties.only(truth == 1)).n_free)
+    limits = Limits(0.0, 1.0, ties.only(truth == 1).n_free)
     found, stricter = (
         bootstrap(_caught(sample, fpr, spare=n), sample, seed=seed, level=level, limits=limits)
         for n in (0, 1)

@@ -4,7 +4,7 @@ Whoever scores inside `leaving_out` gets figures that also tell what they would 
 clips. Formulas stay where they are: a figure is a function of weights, and a clip left out weighs 0.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -25,11 +25,6 @@ class Groups:
 
     scenes: dict[str, int] = field(default_factory=dict)
     creators: dict[str, int] = field(default_factory=dict)
-
-
-def number(labels: Iterable[str], known: dict[str, int]) -> npt.NDArray[np.int64]:
-    """The number of each label: the same in every set of rows that shares what is known."""
-    return np.array([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Final
 
 from unreel.media.fingerprint import Fingerprint
 from unreel.media.matching import MOST_BITS, find_matches
+from unreel.media.prints import HeldPrints
 
 COPY_BITS: Final = 16
 """Of 256, from the median frame to that of another clip: a copy, however it was encoded."""
@@ -43,7 +44,8 @@ def find_copies(clips: Sequence[Printed]) -> tuple[NearCopy, ...]:
     """Every two clips of different owners that show the same, the nearest first; the real one is always `of`."""
     known = {each.clip: each for each in clips}
     found = []
-    for match in find_matches([(each.clip, each.own) for each in clips]):
+    prints = HeldPrints([(each.clip, each.own) for each in clips])
+    for match in find_matches(prints, every=True):
         one, other = known[match.first], known[match.second]
         if one.owner == other.owner:
             continue

@@ -1,5 +1,6 @@
 """Whether a set of clips gives its labels away, to which model and by what."""
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -110,7 +111,7 @@ class Audit:
 
 def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
     """Fit and judge models for each view; the same observations and seed give the same audit."""
-    chosen = _choose(list(observations), seed=seed)
+    chosen = _choose(observations, seed=seed)
     owners = [Owner.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
     folding = fold(owners, seed=seed)
     sights = [_look(chosen, view) for view in View]
@@ -146,13 +147,17 @@ def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -
     return Finding.INCONCLUSIVE
 
 
-def _choose(observations: Sequence[Observation], *, seed: int) -> list[Observation]:
+def _choose(observations: Iterable[Observation], *, seed: int) -> list[Observation]:
     """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
-    drawn = sorted(observations, key=lambda seen: digest("audit", str(seed), seen.clip))
-    sides = ([o for o in drawn if o.creator is None], [o for o in drawn if o.creator is not None])
-    return sorted(
-        (seen for side in sides for seen in side[:MOST_PER_SIDE]), key=lambda seen: seen.clip
-    )
+    sides: dict[bool, list[tuple[int, int, Observation]]] = {True: [], False: []}
+    for number, seen in enumerate(observations):
+        side = sides[seen.creator is None]
+        # The largest of the kept digests is at hand, so no more than are chosen are ever held.
+        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
+        keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
+        keep(side, item)
+    chosen = [seen for side in sides.values() for _, _, seen in side]
+    return sorted(chosen, key=lambda seen: seen.clip)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """The audit of a set on its way to be frozen: observed clip by clip, judged as a whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from unreel.curate.audit.frame import frame_features
 from unreel.curate.audit.observation import Observation
 from unreel.curate.audit.section import AuditSection
 from unreel.curate.piece import Piece
+from unreel.curate.pieces import Walk
 from unreel.curate.state import AuditSummary, State, Work
 from unreel.curate.step import Given, StepName, Subject, as_plain, to_json
 from unreel.curate.watermark.clip import watermarks_of
@@ -44,13 +45,9 @@ class SeenWithMarks(Seen):
     marks: Watermarks
 
 
-@dataclass(frozen=True, slots=True)
-class Unsaid:
-    """The summary is kept once for the whole set, and this for the other clips."""
-
-
+_MARKS: Final = TypeAdapter(Watermarks)
 _SEEN: Final[TypeAdapter[Seen]] = TypeAdapter(SeenWithMarks | Seen)
-_SUMMARY: Final[TypeAdapter[AuditSummary | Unsaid]] = TypeAdapter(AuditSummary | Unsaid)
+_SUMMARY: Final = TypeAdapter(AuditSummary)
 
 
 def take(section: AuditSection, work: Work, state: State) -> State:
@@ -59,23 +56,27 @@ def take(section: AuditSection, work: Work, state: State) -> State:
     Marks that an earlier step found are believed; other clips are looked at now.
     """
     state.require_pieces(AUDIT)
-    pieces, seed = state.pieces, work.recipe.seed
+    pieces, seed, bench = state.pieces, work.recipe.seed, work.bench
     step = StepName(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
-    subjects = [piece.subject(marked=WATERMARK in piece.notes) for piece in pieces]
-    found = work.bench.ask(step, subjects, partial(_look, texts=section.texts))
-    observed = {
-        piece.clip.id: _observation(piece, own) for piece, own in zip(pieces, found, strict=True)
-    }
+    subjects = Walk(lambda: map(_subject, pieces))
+    look = partial(_look, texts=section.texts)
+    bench.ask(step, subjects, look)
+
+    def observed() -> Iterator[tuple[Piece, Observation]]:
+        seen = bench.recall(step, subjects)
+        for piece, found in zip(pieces, seen, strict=True):
+            yield piece, _observation(piece, found)
+
     whole = StepName(name=f"{AUDIT}-verdict", version=2, settings={"seed": seed}, finds=_SUMMARY)
-    members = [piece.subject(observed=_mark(observed[piece.clip.id])) for piece in pieces]
-
-    def decide(asked: Sequence[Subject]) -> list[AuditSummary | Unsaid]:
-        judged = audit([observed[subject.clip] for subject in asked], seed=seed)
-        return [_summary(judged), *(Unsaid() for _ in asked[1:])]
-
-    found_by_set = work.bench.settle(whole, members, decide)
-    (summary,) = (own for own in found_by_set if isinstance(own, AuditSummary))
+    members = Walk(lambda: (piece.subject(observed=_mark(seen)) for piece, seen in observed()))
+    summary = bench.conclude(
+        whole, members, lambda: _summary(audit((seen for _, seen in observed()), seed=seed))
+    )
     return replace(state, audit=summary)
+
+
+def _subject(piece: Piece) -> Subject:
+    return piece.subject(marked=WATERMARK in piece.notes)
 
 
 def _summary(judged: Audit) -> AuditSummary:
@@ -116,8 +117,7 @@ def _observation(piece: Piece, found: Seen | Failure) -> Observation:
 def _marks(piece: Piece, found: Seen) -> Watermarks:
     if isinstance(found, SeenWithMarks):
         return found.marks
-    marks: Watermarks = piece.notes[WATERMARK]
-    return marks
+    return _MARKS.validate_python(piece.notes[WATERMARK])
 
 
 def _rounded(value: Any) -> Any:

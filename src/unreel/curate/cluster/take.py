@@ -1,6 +1,6 @@
 """The same number of described pieces is kept of every group of stories."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from unreel.curate.cluster.grouping import cluster, embed, sample_evenly
 from unreel.curate.cluster.section import ClusterSection
 from unreel.curate.describe.take import DESCRIBE
 from unreel.curate.piece import LeftOut, Piece, sift
+from unreel.curate.pieces import Walk
 from unreel.curate.state import State, Work
 from unreel.curate.step import StepName, Subject
 from unreel.reviewers.sentences import MiniLmEncoder
@@ -28,13 +29,16 @@ class Grouped:
 def take(_section: ClusterSection, work: Work, state: State) -> State:
     """The same number of described pieces from every group of stories; the others go."""
     seed = work.recipe.seed
-    described = [piece for piece in state.pieces if DESCRIBE in piece.notes]
+    pieces = state.pieces
     step = StepName(name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(Grouped))
-    subjects = [piece.subject(story=piece.notes[DESCRIBE].story) for piece in described]
-    found = work.bench.settle(step, subjects, lambda asked: _groups(asked, seed=seed))
-    groups = dict(zip((piece.id for piece in described), found, strict=True))
-    own = [groups.get(piece.id) for piece in state.pieces]
-    return state.after(sift(CLUSTER, state.pieces, own, _if_drawn))
+    subjects = Walk(lambda: (_subject(piece) for piece in pieces if DESCRIBE in piece.notes))
+    found = work.bench.settle(step, subjects, lambda _: _groups(subjects, seed=seed))
+    own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
+    return state.after(work.shelf.sift(CLUSTER, sift(CLUSTER, pieces, own, _if_drawn)))
+
+
+def _subject(piece: Piece) -> Subject:
+    return piece.subject(story=piece.notes[DESCRIBE]["story"])
 
 
 def _if_drawn(piece: Piece, own: Grouped) -> Piece | LeftOut:
@@ -44,12 +48,12 @@ def _if_drawn(piece: Piece, own: Grouped) -> Piece | LeftOut:
     return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
-def _groups(asked: Sequence[Subject], *, seed: int) -> list[Grouped]:
+def _groups(asked: Iterable[Subject], *, seed: int) -> Callable[[int], Grouped]:
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
     vectors = embed(stories, MiniLmEncoder())
     if not vectors:
-        return [Grouped(group=None, kept=True) for _ in asked]
+        return lambda _: Grouped(group=None, kept=True)
     groups = cluster(vectors, seed=seed).groups
     drawn = frozenset(sample_evenly(groups, seed=seed))
-    clips = [subject.clip for subject in asked]
-    return [Grouped(group=groups.get(clip), kept=clip in drawn) for clip in clips]
+    clips = list(stories)
+    return lambda place: Grouped(group=groups.get(clips[place]), kept=clips[place] in drawn)

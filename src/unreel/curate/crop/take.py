@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from unreel.curate.crop.section import CropSection
-from unreel.curate.piece import Piece, Sifted
+from unreel.curate.piece import Piece
 from unreel.curate.state import State, Work
 from unreel.media.render import Crop
 
 
-def take(_section: CropSection, _work: Work, state: State) -> State:
+def take(_section: CropSection, work: Work, state: State) -> State:
     """Every piece without its filled borders."""
-    return state.after(Sifted(pieces=tuple(map(_cropped, state.pieces))))
+    return state.after(work.shelf.sift("crop", map(_cropped, state.pieces)))
 
 
 def _cropped(piece: Piece) -> Piece:

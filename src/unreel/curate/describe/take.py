@@ -15,11 +15,12 @@ from unreel.curate.describe.difficulty import Difficulty, Diversity, measure_div
 from unreel.curate.describe.section import DescribeSection
 from unreel.curate.describe.story import CONDITION, tell_story
 from unreel.curate.piece import Piece, sift
+from unreel.curate.pieces import Walk
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, as_plain, to_json
+from unreel.curate.step import StepName, Subject, as_plain, to_json
 from unreel.engine.access import Access, local_copy
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, failed
+from unreel.engine.stage import Limit, Row, failed
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import Opener
 
@@ -45,12 +46,19 @@ def take(section: DescribeSection, work: Work, state: State) -> State:
     settings = {"teller": opener.name, "condition": str(CONDITION)}
     stage = DescribeStage(opener, access, in_flight=section.max_connections)
     step = StepName(name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(Story))
-    real = [piece for piece in state.pieces if piece.entry.label is Label.REAL]
-    subjects = [piece.subject(facts=as_plain(piece.clip.facts)) for piece in real]
+    pieces = state.pieces
+    subjects = Walk(lambda: (_subject(piece) for piece in pieces if _is_real(piece)))
     found = work.bench.ask_stage(step, subjects, stage)
-    stories = dict(zip((piece.id for piece in real), found, strict=True))
-    own = [stories.get(piece.id) for piece in state.pieces]
-    return state.after(sift(DESCRIBE, state.pieces, own, _described))
+    own = (next(found) if _is_real(piece) else None for piece in pieces)
+    return state.after(work.shelf.sift(DESCRIBE, sift(DESCRIBE, pieces, own, _described)))
+
+
+def _is_real(piece: Piece) -> bool:
+    return piece.entry.label is Label.REAL
+
+
+def _subject(piece: Piece) -> Subject:
+    return piece.subject(facts=as_plain(piece.clip.facts))
 
 
 def _described(piece: Piece, story: Story) -> Piece:
@@ -59,7 +67,7 @@ def _described(piece: Piece, story: Story) -> Piece:
         prompt=piece.entry.prompt or story.story,
         difficulty=piece.entry.difficulty or story.difficulty.value,
     )
-    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: story})
+    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: as_plain(story)})
 
 
 class DescribeStage(MediaStage):
@@ -69,6 +77,8 @@ class DescribeStage(MediaStage):
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)
+        limit = Limit.ALONE if opener.is_metered else Limit.SERVICE
+        self.resources = replace(self.resources, limit=limit)
         self._opener = opener
 
     def setup(self) -> None:

@@ -1,16 +1,21 @@
 """Near-duplicates: those of one label are kept once, and all of one family stay in one split."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from unreel.core.clip import ClipId
+from unreel.curate.duplicates.prints import StoredPrints
 from unreel.curate.duplicates.section import DuplicatesSection
-from unreel.curate.piece import LeftOut, Piece, Sifted, sift
+from unreel.curate.piece import LeftOut
+from unreel.curate.pieces import Pieces, Shelf, Sifted
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, Subject, Workbench, as_plain
+from unreel.curate.step import Given, StepName, as_plain
+from unreel.curate.working_table import BATCH, spell_digest
+from unreel.engine.stage import Row
 from unreel.media.fingerprint import Fingerprint
 from unreel.media.matching import find_matches
 from unreel.stats.joining import join
@@ -27,58 +32,65 @@ class Kin:
 
 def take(section: DuplicatesSection, work: Work, state: State) -> State:
     """Pieces with their families; with `drop`, one of each label and family: the largest picture."""
-    named = name_families(work.bench, state.pieces)
+    named = name_families(work, state.pieces)
     if section.near == "keep":
-        return state.after(Sifted(pieces=tuple(named)))
-    best = {
-        (piece.family, piece.entry.label): piece
-        for piece in sorted(named, key=_worth)
-        if piece.family
-    }
-    return state.after(
-        sift(
-            DUPLICATES,
-            named,
-            [best.get((piece.family, piece.entry.label)) for piece in named],
-            _unless_worse,
-        )
-    )
+        return state.after(Sifted(pieces=named))
+    kept, worse = _best(named)
+    return state.after(Sifted(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse)))
 
 
-def name_families(bench: Workbench, pieces: Sequence[Piece]) -> list[Piece]:
-    """Every piece with its family."""
+def name_families(work: Work, pieces: Pieces) -> Pieces:
+    """Every piece with its family, and without the fingerprint that told it."""
     step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(Kin))
-    prints = {p.clip.id: p.fingerprint for p in pieces if p.fingerprint is not None}
-    subjects = [
-        piece.subject(
-            fingerprint=as_plain(prints[piece.clip.id]),
-            pixels=_pixels(piece),
-        )
-        for piece in pieces
-    ]
-    kin = bench.settle(step, subjects, lambda asked: _families(asked, prints))
-    return [replace(piece, family=own.family) for piece, own in zip(pieces, kin, strict=True)]
+    subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
+    kin = work.bench.settle(step, subjects, lambda _: _families(pieces, work.shelf))
+    named = (
+        replace(piece, family=own.family, fingerprint=None)
+        for piece, own in zip(pieces, kin, strict=True)
+    )
+    return work.shelf.sift(DUPLICATES, named).pieces
 
 
-def _families(asked: Sequence[Subject], prints: Mapping[ClipId, Fingerprint]) -> list[Kin]:
-    ids = sorted(subject.clip for subject in asked)
-    matches = find_matches([(clip, prints[clip]) for clip in ids])
-    groups = join(ids, [(match.first, match.second) for match in matches])
-    family = {member: group[0] for group in groups if len(group) > 1 for member in group}
-    return [Kin(family=family.get(subject.clip, "")) for subject in asked]
+def _given(row: Row) -> Given:
+    own = Fingerprint(sketch=row["sketch"], hashes=row["hashes"])
+    return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
 
 
-def _unless_worse(piece: Piece, best: Piece) -> Piece | LeftOut:
-    if best is piece:
-        return piece
-    detail = f"shows the same as {best.entry.name}"
-    return piece.left_out(DUPLICATES, "near-duplicate", detail)
+def _families(pieces: Pieces, shelf: Shelf) -> Callable[[int], Kin]:
+    """The family of the piece at a place; who has none is not kept in memory."""
+    matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
+    pairs = [(match.first, match.second) for match in matches]
+    groups = join(sorted({name for pair in pairs for name in pair}), pairs)
+    family = {member: group[0] for group in groups for member in group}
+    clips = pieces.rows.digests("clip")
+    return lambda place: Kin(family=family.get(spell_digest(clips[place]), ""))
 
 
-def _worth(piece: Piece) -> tuple[int, int, str]:
-    return _pixels(piece), piece.clip.facts.size_bytes, piece.clip.id
+def _best(named: Pieces) -> tuple[Pieces, Iterator[LeftOut]]:
+    """The pieces without those that a better one of their label and family stands for."""
+    families, labels = named.strings("family"), named.strings("label")
+    kin = np.flatnonzero(families != "")
+    own = Pieces(rows=named.rows.reordered(kin))
+    worths = zip(
+        own.rows.column("pixels").to_pylist(),
+        own.rows.column("size_bytes").to_pylist(),
+        own.rows.digests("clip").tolist(),
+        strict=True,
+    )
+    best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
+    for place, worth in zip(kin.tolist(), worths, strict=True):
+        ours = families[place], labels[place]
+        best[ours] = max(best.get(ours, (worth, place)), (worth, place))
+    kept = families == ""
+    kept[[place for _, place in best.values()]] = True
+    worse = np.flatnonzero(~kept)
+    better = [best[families[place], labels[place]][1] for place in worse]
+    return named.where(kept), _worse(named, worse, np.array(better, np.intp))
 
 
-def _pixels(piece: Piece) -> int:
-    video = piece.clip.facts.video
-    return video.width * video.height
+def _worse(named: Pieces, worse: NDArray[np.intp], better: NDArray[np.intp]) -> Iterator[LeftOut]:
+    for start in range(0, len(worse), BATCH):
+        names = named.rows.take(better[start : start + BATCH], ["name"]).column("name")
+        gone = Pieces(rows=named.rows.reordered(worse[start : start + BATCH]))
+        for piece, name in zip(gone, names.to_pylist(), strict=True):
+            yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")

@@ -2,19 +2,20 @@
 
 import json
 import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median_low
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+import numpy as np
 
 from unreel.core.sheet import markdown_table
 from unreel.core.span import MICROSECONDS
 from unreel.curate.freeze.citation import missing_parts, write_bibtex
-from unreel.curate.freeze.section import CitationSection
-from unreel.curate.piece import LeftOut
+from unreel.curate.freeze.section import SPLITS, CitationSection
+from unreel.curate.leaving import LeftOuts
 
-Rows = Sequence[Mapping[str, Any]]
 _NONE: Final = "—"
 _LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)
 _SHOWN_SIZES: Final = 3
@@ -28,37 +29,85 @@ class Card:
     version: str
     about: str
     citation: CitationSection | None
-    rows: Rows
-    """Rows of the manifest."""
-    left_out: Sequence[LeftOut]
+    tally: "Tally"
+    left_out: LeftOuts
     audit: str
     """The audit's result, as text to be read; what to do where there was none."""
     recipe: str
 
 
+@dataclass(slots=True)
+class _Origin:
+    """What is counted of real clips, or of one creator's."""
+
+    sizes: Counter[str] = field(default_factory=Counter)
+    lengths_us: "array[int]" = field(default_factory=lambda: array("q"))
+    n_traces: int = 0
+    n_explained: int = 0
+
+
+class Tally:
+    """What the card tells of the rows of a manifest, counted as they pass."""
+
+    def __init__(self) -> None:
+        self.clips: Counter[tuple[str, str]] = Counter()
+        """By split and label."""
+        self.licences: Counter[str] = Counter()
+        self.lengths: Counter[tuple[int, str]] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.origins: defaultdict[str, _Origin] = defaultdict(_Origin)
+        self._sources: defaultdict[str, bytearray] = defaultdict(bytearray)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One more clip."""
+        label, traces = row["label"], json.loads(row["traces"])
+        self.clips[row["split"], label] += 1
+        self.licences[row["licence"] or "not stated"] += 1
+        self.lengths[_length_class(row["duration_us"]), label] += 1
+        self.categories.update(category for trace in traces for category in trace["categories"])
+        origin = self.origins[row["creator"] if label == "generated" else "real"]
+        origin.sizes[f"{row['width']} x {row['height']}"] += 1
+        origin.lengths_us.append(row["duration_us"])
+        origin.n_traces += len(traces)
+        origin.n_explained += sum(bool(trace["explanation"]) for trace in traces)
+        self._sources[row["split"]] += bytes.fromhex(row["source_video"])
+
+    @property
+    def sizes(self) -> Counter[str]:
+        """Clips by resolution."""
+        whole: Counter[str] = Counter()
+        for origin in self.origins.values():
+            whole.update(origin.sizes)
+        return whole
+
+    def n_sources(self, *splits: str) -> int:
+        """Different source videos of these splits."""
+        packed = b"".join(self._sources[split] for split in splits)
+        return len(np.unique(np.frombuffer(packed, "S32")))
+
+
 def write_card(card: Card) -> str:
     """The card as Markdown with the header that dataset hubs read. No date, no path, no machine."""
-    rows = card.rows
-    sizes = Counter(_size(row) for row in rows)
-    licences = Counter(row["licence"] or "not stated" for row in rows)
+    tally = card.tally
+    n_sources = tally.n_sources(*SPLITS)
     parts = [
         _header(card),
         f"# {card.name} {card.version}",
         card.about or "A benchmark of real and generated video.",
-        f"{len(rows)} clips from {len({row['source_video'] for row in rows})} source videos.",
+        f"{tally.clips.total()} clips from {n_sources} source videos.",
         "## Splits",
-        _splits(rows),
+        _splits(tally),
         "Pieces and near-duplicates of one source video, and clips of one scene, share a split.",
         "## Sources",
-        _sources(rows),
+        _sources(tally.origins),
         "## Resolutions",
-        markdown_table(("resolution", "clips"), _by_count(sizes)),
+        markdown_table(("resolution", "clips"), _by_count(tally.sizes)),
         "## Lengths",
-        _lengths(rows),
+        _lengths(tally),
         "## Categories of traces",
-        _categories(rows),
+        _categories(tally),
         "## Licences",
-        markdown_table(("licence", "clips"), _by_count(licences)),
+        markdown_table(("licence", "clips"), _by_count(tally.licences)),
         "Each clip names its licence and its source in the manifest.",
         "## Citation",
         _citation(card),
@@ -94,64 +143,66 @@ def _citation(card: Card) -> str:
     return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
 
 
-def _splits(rows: Rows) -> str:
-    tally = Counter((row["split"], row["label"]) for row in rows)
-    splits = dict.fromkeys(row["split"] for row in rows)
-    sources = {split: {r["source_video"] for r in rows if r["split"] == split} for split in splits}
+def _splits(tally: Tally) -> str:
+    there = {split for split, _ in tally.clips}
     return markdown_table(
         ("split", "real", "generated", "source videos"),
         (
-            (split, tally[split, "real"], tally[split, "generated"], len(sources[split]))
-            for split in splits
+            (
+                split,
+                tally.clips[split, "real"],
+                tally.clips[split, "generated"],
+                tally.n_sources(split),
+            )
+            for split in SPLITS
+            if split in there
         ),
     )
 
 
-def _sources(rows: Rows) -> str:
-    by_source = _group(rows, lambda row: row["creator"] if row["label"] == "generated" else "real")
-    names = sorted(by_source, key=lambda name: (name != "real", -len(by_source[name]), name))
+def _sources(origins: Mapping[str, _Origin]) -> str:
+    n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
+    names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
     return markdown_table(
         ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
         (
             (
                 name,
-                len(by_source[name]),
-                _explained(by_source[name]),
-                _sizes(by_source[name]),
-                _length_range(by_source[name]),
+                n_clips[name],
+                _explained(origins[name]),
+                _sizes(origins[name].sizes),
+                _length_range(origins[name].lengths_us),
             )
             for name in names
         ),
     )
 
 
-def _explained(rows: Rows) -> str:
-    traces = [trace for row in rows for trace in json.loads(row["traces"])]
-    if not traces:
+def _explained(origin: _Origin) -> str:
+    if not origin.n_traces:
         return _NONE
-    n = sum(bool(trace["explanation"]) for trace in traces)
-    return f"{100 * n / len(traces):.1f} % of {len(traces)} traces"
+    return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
 
 
-def _sizes(rows: Rows) -> str:
-    found = _by_count(Counter(_size(row) for row in rows))
+def _sizes(tally: Counter[str]) -> str:
+    found = _by_count(tally)
     shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
     more = len(found) - _SHOWN_SIZES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _length_range(rows: Rows) -> str:
-    lengths = [row["duration_us"] for row in rows]
-    return ", ".join(_seconds(us) for us in (min(lengths), median_low(lengths), max(lengths)))
+def _length_range(lengths_us: "array[int]") -> str:
+    lengths = np.sort(np.frombuffer(lengths_us, np.int64))
+    shown = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
+    return ", ".join(_seconds(int(us)) for us in shown)
 
 
-def _lengths(rows: Rows) -> str:
-    tally = Counter((_length_class(row["duration_us"]), row["label"]) for row in rows)
+def _lengths(tally: Tally) -> str:
     names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
     return markdown_table(
         ("length", "real", "generated"),
         (
-            (name, tally[place, "real"], tally[place, "generated"])
+            (name, tally.lengths[place, "real"], tally.lengths[place, "generated"])
             for place, name in enumerate(names)
         ),
     )
@@ -161,41 +212,26 @@ def _length_class(duration_us: int) -> int:
     return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
 
 
-def _categories(rows: Rows) -> str:
-    traces = [trace for row in rows for trace in json.loads(row["traces"])]
-    tally = Counter(category for trace in traces for category in trace["categories"])
-    if not traces:
+def _categories(tally: Tally) -> str:
+    n_traces = sum(origin.n_traces for origin in tally.origins.values())
+    if not n_traces:
         return "No clip carries traces."
-    lines = markdown_table(("category", "traces"), _by_count(tally))
-    return f"{len(traces)} traces; one may have several categories.\n\n{lines}"
+    lines = markdown_table(("category", "traces"), _by_count(tally.categories))
+    return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 
 
-def _left_out(left_out: Sequence[LeftOut]) -> str:
-    if not left_out:
+def _left_out(left_out: LeftOuts) -> str:
+    if not left_out.counts:
         return "Nothing."
-    tally = Counter((left.step, left.reason) for left in left_out)
     return markdown_table(
         ("step", "reason", "files or clips"),
-        ((step, reason, n) for (step, reason), n in sorted(tally.items())),
+        ((step, reason, n) for (step, reason), n in sorted(left_out.counts.items())),
     )
-
-
-def _size(row: Mapping[str, Any]) -> str:
-    return f"{row['width']} x {row['height']}"
 
 
 def _seconds(duration_us: int) -> str:
     hundredths = (duration_us + 5_000) // 10_000
     return f"{hundredths // 100}.{hundredths % 100:02d}"
-
-
-def _group(
-    rows: Rows, key: Callable[[Mapping[str, Any]], str]
-) -> dict[str, list[Mapping[str, Any]]]:
-    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        found[key(row)].append(row)
-    return found
 
 
 def _by_count(tally: Counter[str]) -> list[tuple[str, int]]:

@@ -37,8 +37,9 @@ def take(_section: FreezeSection, work: Work, state: State) -> State:
     step = StepName(name=FIRST_FRAME, version=1, finds=TypeAdapter(Picture))
     media = work.bench.media
     look = partial(_look, media=media)
-    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
-    return state.after(sift(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media)))
+    found = work.bench.ask(step, state.pieces.subjects(), look)
+    pictured = sift(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media))
+    return state.after(work.shelf.sift(FIRST_FRAME, pictured))
 
 
 def first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:

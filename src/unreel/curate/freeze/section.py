@@ -1,6 +1,6 @@
 """The settings of `[freeze]`."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -39,10 +39,17 @@ class FreezeSection(Section):
     """What every split must hold; a set of one label says so here."""
     first_frames: bool = False
     """Publish the first frame of each clip as a picture too."""
+    media: Literal["copy", "in_place"] = "copy"
+    """`in_place` copies nothing: the manifest names where the files lie, for sets too large to hold twice."""
     about: Text = ""
     """A paragraph for the data card."""
     citation: CitationSection | None = None
     """How it is to be cited."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether media stay where they lie."""
+        return self.media == "in_place"
 
     @model_validator(mode="after")
     def _something_is_shared(self) -> "FreezeSection":

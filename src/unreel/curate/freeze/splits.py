@@ -1,18 +1,26 @@
 """Train, val and test: whatever shows the same scene goes the same way."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from math import lcm
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.curate.freeze.section import SPLITS
-from unreel.curate.piece import Piece
-from unreel.curate.step import StepName, Subject, Workbench
-from unreel.stats.joining import join
+from unreel.curate.pieces import Pieces
+from unreel.curate.step import Given, StepName, Workbench
+from unreel.curate.working_table import spell_digest
+from unreel.engine.stage import Row
+
+Numbers = NDArray[np.intp]
+_AT_ONCE: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +33,18 @@ class Member:
     """Clips that share one of these stay together: source video, family, group."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bundles:
+    """Clips that ties bind are one bundle; as columns, whoever they are."""
+
+    of_clip: NDArray[np.intp]
+    """The bundle of each clip."""
+    first: NDArray[np.intp]
+    """For each bundle, its first clip by id."""
+    labels: NDArray[np.int64]
+    """Bundles x labels: clips."""
+
+
 def assign_splits(
     members: Sequence[Member], *, shares: Mapping[str, int], seed: int
 ) -> dict[str, str]:
@@ -33,62 +53,91 @@ def assign_splits(
     Bound clips are placed as one, the largest bundles first and equal ones in an order that `seed`
     shuffles, each where its labels are missing most. The order of `members` does not matter.
     """
-    bundles = _bundles(members)
-    order = sorted(bundles, key=lambda ids: (-len(ids), digest("split", str(seed), ids[0])))
-    label_of = {member.clip: member.label for member in members}
-    wanted = _targets(Counter(label_of.values()), shares)
-    placed: Counter[tuple[str, str]] = Counter()
-    n_placed: Counter[str] = Counter()
-    chosen: dict[str, str] = {}
-    for ids in order:
-        labels = Counter(label_of[clip] for clip in ids)
-        split = min(
-            (split for split, share in shares.items() if share),
-            key=lambda split: (
-                _strain(split, labels, placed=placed, wanted=wanted),
-                Fraction(n_placed[split], shares[split]),
-            ),
-        )
-        for label, n in labels.items():
-            placed[split, label] += n
-            n_placed[split] += n
-        chosen |= dict.fromkeys(ids, split)
-    return chosen
+    clips = [member.clip for member in members]
+    labels = np.unique([member.label for member in members], return_inverse=True)[1]
+    ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
+    codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
+    pairs = _pairs(np.array([place for place, _ in ties], np.intp), codes)
+    bundles = bundle(np.array(clips), labels, [pairs])
+    chosen = place_bundles(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
+    splits = [split for split, share in shares.items() if share]
+    return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
 
-def _targets(
-    totals: Mapping[str, int], shares: Mapping[str, int]
-) -> dict[tuple[str, str], Fraction]:
-    whole = sum(shares.values())
-    return {
-        (split, label): Fraction(share * n, whole)
-        for split, share in shares.items()
-        for label, n in totals.items()
-    }
+def bundle(
+    clips: NDArray[Any], labels: NDArray[np.intp], pairs: Iterable[tuple[Numbers, Numbers]]
+) -> Bundles:
+    """The bundles that `pairs` of places make of clips."""
+    n = len(clips)
+    ends = [np.concatenate(side) for side in zip(*pairs, strict=True)]
+    graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
+    n_bundles, joined = connected_components(graph, directed=False)
+    of_clip = joined.astype(np.intp)
+    order = np.argsort(clips, kind="stable")
+    first = order[np.unique(of_clip[order], return_index=True)[1]]
+    n_labels = int(labels.max(initial=0)) + 1
+    tally = np.bincount(of_clip * n_labels + labels, minlength=n_bundles * n_labels)
+    return Bundles(of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels))
 
 
-def _strain(
-    split: str,
-    labels: Mapping[str, int],
-    *,
-    placed: Mapping[tuple[str, str], int],
-    wanted: Mapping[tuple[str, str], Fraction],
-) -> Fraction:
-    """By how much the squared distance from the targets grows, in parts of the targets."""
-    return sum(
-        (
-            Fraction(n * (2 * placed[split, label] + n)) / wanted[split, label] - 2 * n
-            for label, n in labels.items()
-        ),
-        Fraction(0),
+def place_bundles(
+    bundles: Bundles, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
+) -> NDArray[np.int8]:
+    """For each clip, which of the splits with a share it goes to."""
+    given = [share for share in shares.values() if share]
+    drawn = b"".join(
+        bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first
     )
+    order = np.lexsort((np.frombuffer(drawn, "S32"), -bundles.labels.sum(axis=1)))
+    greedy = _Placing(bundles.labels.sum(axis=0).tolist(), given)
+    chosen = np.empty(len(order), np.int8)
+    for start in range(0, len(order), _AT_ONCE):
+        part = order[start : start + _AT_ONCE]
+        chosen[part] = [greedy.place(labels) for labels in bundles.labels[part].tolist()]
+    return chosen[bundles.of_clip]
 
 
-def _bundles(members: Sequence[Member]) -> list[list[str]]:
-    """Ids of clips that ties bind, sorted within each bundle."""
-    holders: dict[str, str] = {}
-    pairs = [(m.clip, holders.setdefault(tie, m.clip)) for m in members for tie in m.ties]
-    return join(sorted({member.clip for member in members}), pairs)
+class _Placing:
+    """Puts bundle after bundle where the squared distance from the targets grows least.
+
+    In whole numbers: of all that is compared, parts of a common denominator.
+    """
+
+    def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
+        whole = lcm(*(share * total for share in shares for total in totals if total))
+        self._weights = [
+            [whole // (share * total) if total else 0 for total in totals] for share in shares
+        ]
+        self._rates = [lcm(*shares) // share for share in shares]
+        self._placed = [[0] * len(totals) for _ in shares]
+        self._n_placed = [0] * len(shares)
+
+    def place(self, labels: Sequence[int]) -> int:
+        """The split of a bundle with so many clips of each label."""
+        strains = [
+            (
+                sum(
+                    n * (2 * before + n) * weight
+                    for n, before, weight in zip(labels, placed, weights, strict=True)
+                ),
+                n_placed * rate,
+            )
+            for placed, weights, n_placed, rate in zip(
+                self._placed, self._weights, self._n_placed, self._rates, strict=True
+            )
+        ]
+        split = strains.index(min(strains))
+        for label, n in enumerate(labels):
+            self._placed[split][label] += n
+            self._n_placed[split] += n
+        return split
+
+
+def _pairs(places: Numbers, codes: Numbers) -> tuple[Numbers, Numbers]:
+    """Places that have one code, each with the next of them."""
+    order = np.argsort(codes, kind="stable")
+    bound = codes[order][1:] == codes[order][:-1]
+    return places[order][:-1][bound], places[order][1:][bound]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,24 +148,43 @@ class Drawn:
 
 
 def draw_splits(
-    bench: Workbench, pieces: Sequence[Piece], *, shares: Sequence[int], seed: int
-) -> dict[str, str]:
-    """The split of each piece, by the id of its clip."""
+    bench: Workbench, pieces: Pieces, *, shares: Sequence[int], seed: int
+) -> NDArray[np.int8]:
+    """Which of `SPLITS` each piece goes to."""
     settings = {"shares": shares, "seed": seed}
     step = StepName(name="splits", version=1, settings=settings, finds=TypeAdapter(Drawn))
-    subjects = [piece.subject(label=piece.entry.label.value, ties=_ties(piece)) for piece in pieces]
+    by_split = dict(zip(SPLITS, shares, strict=True))
 
-    def decide(asked: Sequence[Subject]) -> list[Drawn]:
-        members = [
-            Member(clip=own.clip, label=own.given["label"], ties=tuple(own.given["ties"]))
-            for own in asked
-        ]
-        by_split = dict(zip(SPLITS, shares, strict=True))
-        chosen = assign_splits(members, shares=by_split, seed=seed)
-        return [Drawn(split=chosen[subject.clip]) for subject in asked]
+    def decide(_order: NDArray[np.intp]) -> Callable[[int], Drawn]:
+        clips = pieces.rows.digests("clip")
+        labels = np.unique(pieces.strings("label").astype(str), return_inverse=True)[1]
+        bundles = bundle(clips, labels, _tied(pieces))
+        chosen = place_bundles(
+            bundles, lambda place: spell_digest(clips[place]), shares=by_split, seed=seed
+        )
+        given = [split for split, share in by_split.items() if share]
+        return lambda place: Drawn(split=given[chosen[place]])
 
+    subjects = pieces.subjects(_given, ("label", "source", "family", "group"))
     drawn = bench.settle(step, subjects, decide)
-    return {piece.clip.id: _split(own.split) for piece, own in zip(pieces, drawn, strict=True)}
+    return np.fromiter((SPLITS.index(_split(own.split)) for own in drawn), np.int8)
+
+
+def _tied(pieces: Pieces) -> Iterator[tuple[Numbers, Numbers]]:
+    """Pairs of pieces of one source video, one family or one group."""
+    sources = np.unique(pieces.rows.digests("source"), return_inverse=True)[1]
+    yield _pairs(np.arange(len(pieces)), sources)
+    for name in ("family", "group"):
+        coded = pieces.rows.column(name).dictionary_encode().combine_chunks()
+        codes, words = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        named = np.flatnonzero(codes != (words.index("") if "" in words else -1))
+        yield _pairs(named, codes[named])
+
+
+def _given(row: Row) -> Given:
+    ties = [f"source {row['source'].hex()}"]
+    ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
+    return {"label": row["label"], "ties": ties}
 
 
 def _split(name: str) -> str:
@@ -125,12 +193,3 @@ def _split(name: str) -> str:
         return name
     source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"
     raise UnreadableSourceError(source, problem, "Something else wrote this: make it again")
-
-
-def _ties(piece: Piece) -> list[str]:
-    ties = [f"source {piece.source}"]
-    if piece.family:
-        ties.append(f"family {piece.family}")
-    if piece.entry.group:
-        ties.append(f"group {piece.entry.group}")
-    return ties

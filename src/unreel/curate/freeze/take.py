@@ -4,28 +4,25 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from heapq import merge
 from pathlib import PurePath
 from typing import Any, Final
 
-from unreel.core.errors import UnreadableSourceError
-from unreel.core.identity import clip_id
-from unreel.core.writing import PART
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.writing import PART, Folder
 from unreel.curate.freeze.card import Card, write_card
 from unreel.curate.freeze.labels import find_lack
-from unreel.curate.freeze.manifest import (
-    METADATA,
-    manifest_row,
-    media_name,
-    picture_name,
-    write_manifest,
-)
+from unreel.curate.freeze.manifest import METADATA
+from unreel.curate.freeze.media import Media, copy_media
 from unreel.curate.freeze.section import SPLITS, FreezeSection
 from unreel.curate.freeze.splits import draw_splits
-from unreel.curate.piece import MadeFile, Piece
+from unreel.curate.freeze.writing import write_manifests
+from unreel.curate.pieces import Pieces
 from unreel.curate.state import AuditSummary, Frozen, RecipeHead, State, Work
-from unreel.engine.access import Access, local_copy
 from unreel.engine.place import Place
 
 FROZEN: Final = "benchmark"
@@ -58,47 +55,60 @@ def freeze(section: FreezeSection, work: Work, state: State) -> Frozen:
 
     Media are named by their content, so a freeze that was cut short goes on where it was.
     """
-    bench, pieces = work.bench, state.pieces
-    audit = state.audit or NOT_AUDITED
+    bench, pieces = work.bench, state.pieces.by_name()
     splits = draw_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
-    tally = Counter((splits[piece.clip.id], piece.entry.label.value) for piece in pieces)
-    if (lack := find_lack(tally, section)) is not None:
+    if (lack := find_lack(_tally(pieces, splits), section)) is not None:
         raise lack
-    target = bench.place / FROZEN
-    media = _files(pieces, splits)
-    _clear(target, keep=media)
-    for name, file in sorted(media.items()):
-        _copy(file, target, name=name, access=bench.access)
-    by_split = {
-        split: [manifest_row(piece, split) for piece in pieces if splits[piece.clip.id] == split]
-        for split in SPLITS
-    }
+    target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
+    written = write_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
+    media = written.media
+    _clear(target, Media(media.folder, ()) if section.in_place else media)
+    if not section.in_place:
+        copy_media(media, target, bench)
     shown = json.dumps(published_recipe(work.recipe), indent=2, sort_keys=True)
     card = Card(
         name=work.recipe.name,
         version=section.version,
         about=section.about,
         citation=section.citation,
-        rows=[row for rows in by_split.values() for row in rows],
+        tally=written.tally,
         left_out=state.left_out,
         audit=audit.text,
         recipe=shown,
     )
-    files = {
+    texts = {
         CARD: write_card(card).encode(),
         RECIPE: (shown + "\n").encode(),
         AUDIT: (json.dumps(audit.document, indent=2, sort_keys=True) + "\n").encode(),
-    } | {f"{split}/{METADATA}": write_manifest(rows) for split, rows in by_split.items() if rows}
-    sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    sums |= {name: file.sha256 for name, file in media.items()}
-    files[CHECKSUMS] = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
-    for name, data in files.items():
+    }
+    for name, data in texts.items():
         target.put(name, data, published=True)
-    return Frozen(
-        place=target.uri,
-        clips={split: len(rows) for split, rows in by_split.items()},
-        digest=hashlib.sha256(files[CHECKSUMS]).hexdigest(),
-    )
+    for split in written.sums:
+        target.put(f"{split}/{METADATA}", work.shelf.folder.root / split, published=True)
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
+    sums |= {f"{split}/{METADATA}": value for split, value in written.sums.items()}
+    clips = {split: int((splits == place).sum()) for place, split in enumerate(SPLITS)}
+    digest = _put_checksums(sums, media, target, work.shelf.folder)
+    return Frozen(place=target.uri, clips=clips, digest=digest)
+
+
+def _tally(pieces: Pieces, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
+    """Clips by split and label."""
+    labels = pieces.strings("label")
+    return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
+
+
+def _put_checksums(sums: Mapping[str, str], media: Media, target: Place, spool: Folder) -> str:
+    """Write the checksum of every file, in the order of their names; the digest of them all."""
+    state = hashlib.sha256()
+    told = ((name, file.sha256) for name, file in media)
+    with spool.create(CHECKSUMS) as file:
+        for name, value in merge(sorted(sums.items()), told):
+            line = f"{value}  {name}\n".encode()
+            state.update(line)
+            file.write(line)
+    target.put(CHECKSUMS, spool.root / CHECKSUMS, published=True)
+    return state.hexdigest()
 
 
 def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
@@ -106,6 +116,8 @@ def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
     shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in shown["source"]:
         source["path"] = _last_name(source["path"])
+    if shown.get("freeze", {}).get("media") == "copy":
+        del shown["freeze"]["media"]  # a benchmark that says nothing of them holds its media
     if "decisions" in shown.get("screen", {}):
         shown["screen"]["decisions"] = _last_name(shown["screen"]["decisions"])
     return shown
@@ -115,39 +127,14 @@ def _last_name(path: str) -> str:
     return PurePath(path).name if PurePath(path).is_absolute() else path
 
 
-def _files(pieces: Sequence[Piece], splits: Mapping[str, str]) -> dict[str, MadeFile]:
-    """Clips, their cleaned copies and their first frames, by the name they get."""
-    files: dict[str, MadeFile] = {}
-    for piece in pieces:
-        folder = splits[piece.clip.id]
-        for clip in (piece.clip, piece.cleaned):
-            if clip is not None:
-                size_bytes = clip.facts.size_bytes
-                files[f"{folder}/{media_name(clip)}"] = MadeFile(
-                    sha256=clip.id, location=clip.location, size_bytes=size_bytes
-                )
-        if piece.first_frame is not None:
-            files[f"{folder}/{picture_name(piece)}"] = piece.first_frame
-    return files
-
-
-def _clear(target: Place, *, keep: Mapping[str, MadeFile]) -> None:
+def _clear(target: Place, media: Media) -> None:
     """Take away what an earlier freeze left and this one does not hold, tables and checksums first.
 
     What does not belong to a freeze is somebody's own and stays, but for links: whoever publishes the
     folder would publish what they lead to.
     """
     target.require_plain(whole=True)
-    gone = [name for name in target.names() if name not in keep and _WRITTEN.fullmatch(name)]
+    strays = media.strays(iter(sorted(target.names())))
+    gone = [name for name in strays if _WRITTEN.fullmatch(name)]
     for name in sorted(gone, key=lambda name: name.partition("/")[2].startswith("media/")):
         target.remove(name)
-
-
-def _copy(source: MadeFile, target: Place, *, name: str, access: Access) -> None:
-    if target.size(name) == source.size_bytes:
-        return  # a put is whole or not there, and its name is its content
-    with local_copy(source.location, access) as file:
-        if not file.is_file() or clip_id(file) != source.sha256:
-            problem = "the file is not the one that was ingested"
-            raise UnreadableSourceError(source.location, problem, "Put it back, or run again")
-        target.put(name, file, published=True)

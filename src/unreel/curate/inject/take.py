@@ -1,12 +1,15 @@
 """Known traces in clean clips: each chosen real clip gains a twin with one trace, and the truth about it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
 
 from unreel.benchmarks.entry import Entry
@@ -19,10 +22,12 @@ from unreel.curate.inject.clip import inject_clip, write_twin
 from unreel.curate.inject.inject import Unfit
 from unreel.curate.inject.section import InjectSection
 from unreel.curate.normalise.stored import StoredClip, store_clip
-from unreel.curate.normalise.take import render_pieces
-from unreel.curate.piece import LeftOut, Piece, Sifted, sift
+from unreel.curate.normalise.take import Rendering, render_pieces
+from unreel.curate.piece import LeftOut, Piece
+from unreel.curate.pieces import Pieces, Sifted, Walk
 from unreel.curate.state import State, Work
-from unreel.curate.step import Given, StepName, Workbench
+from unreel.curate.step import Given, StepName, Subject
+from unreel.curate.working_table import spell_digest
 from unreel.engine.place import Place
 from unreel.media.reader import MediaReader
 
@@ -65,46 +70,62 @@ class Wanted:
 
 
 def take(section: InjectSection, work: Work, state: State) -> State:
-    """All pieces, and a twin with a trace for the chosen share of the real ones."""
-    wanted = Wanted(section=section, seed=work.recipe.seed)
-    return state.after(inject_pieces(work.bench, state.pieces, wanted))
-
-
-def inject_pieces(bench: Workbench, pieces: Sequence[Piece], wanted: Wanted) -> Sifted:
-    """The same for any pieces.
+    """All pieces, and a twin with a trace for the chosen share of the real ones.
 
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair. The
     clip itself is encoded anew as its twin is, so that nothing but the trace tells them apart.
     """
-    section, media = wanted.section, bench.media
-    drawn = [
-        piece
-        for piece in pieces
-        if piece.entry.label is Label.REAL and _draw(piece, wanted.seed) < section.share * _WHOLE
-    ]
-    cut = render_pieces(bench, drawn, form=None)
-    taken = {piece.id for piece in drawn}
-    others = [piece for piece in pieces if piece.id not in taken]
+    wanted = Wanted(section=section, seed=work.recipe.seed)
+    bench, pieces = work.bench, state.pieces
+    drawn = _drawn(pieces, wanted)
+    cut = render_pieces(work, pieces.where(drawn), Rendering(form=None, step="inject-cut"))
     settings = {
         "categories": [category.value for category in section.categories],
         "strength": section.strength,
         "seed": wanted.seed,
     }
     step = StepName(name=INJECT, version=1, settings=settings, finds=_FINDS)
-    look = partial(_look, wanted=wanted, media=media)
-    found = bench.ask(step, [piece.subject(draw=piece.clip.id) for piece in cut.pieces], look)
-    twins = [
-        _twin(piece, own, media)
-        for piece, own in zip(cut.pieces, found, strict=True)
-        if isinstance(own, Injected)
-    ]
-    clean = sift(INJECT, cut.pieces, found, partial(_clean, media=media))
-    whole = sorted((*others, *clean.pieces, *twins), key=lambda piece: piece.entry.name)
-    return Sifted(pieces=tuple(whole), left_out=(*cut.left_out, *clean.left_out))
+    look = partial(_look, wanted=wanted, media=bench.media)
+    found = bench.ask(step, Walk(lambda: map(_subject, cut.pieces)), look)
+    others: Iterable[Piece] = pieces.where(~drawn)
+    made = _made(zip(cut.pieces, found, strict=True), bench.media)
+    sifted = work.shelf.sift(INJECT, chain(others, made))
+    left_out = cut.left_out + sifted.left_out
+    return state.after(Sifted(pieces=sifted.pieces.by_name(), left_out=left_out))
 
 
-def _draw(piece: Piece, seed: int) -> int:
-    return int(digest(INJECT, str(seed), piece.clip.id)[:8], 16)
+def _drawn(pieces: Pieces, wanted: Wanted) -> NDArray[np.bool_]:
+    """Which pieces are chosen: real ones, by their bytes and the seed."""
+    drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
+    most = wanted.section.share * _WHOLE
+    clips = pieces.rows.digests("clip")
+    for place in np.flatnonzero(drawn):
+        drawn[place] = _draw(spell_digest(clips[place]), wanted.seed) < most
+    return drawn
+
+
+def _subject(piece: Piece) -> Subject:
+    return piece.subject(draw=piece.clip.id)
+
+
+def _made(
+    found: Iterable[tuple[Piece, Injected | Untouched | Failure]], media: Place
+) -> Iterator[Piece | LeftOut]:
+    """Each chosen piece, and its twin after it."""
+    for piece, own in found:
+        match own:
+            case Failure():
+                yield piece.left_out(INJECT, own.reason.value, own.detail)
+            case Untouched():
+                yield piece
+            case _:
+                clean = piece.remade(own.clean.below(media))
+                yield replace(clean, entry=_grouped(piece))
+                yield _twin(piece, own, media)
+
+
+def _draw(clip: str, seed: int) -> int:
+    return int(digest(INJECT, str(seed), clip)[:8], 16)
 
 
 def _look(
@@ -150,12 +171,6 @@ def _grouped(piece: Piece) -> Entry:
     return replace(piece.entry, group=piece.entry.group or piece.entry.name)
 
 
-def _clean(piece: Piece, found: Injected | Untouched, *, media: Place) -> Piece | LeftOut:
-    if isinstance(found, Untouched):
-        return piece
-    return replace(piece.remade(found.clean.below(media)), entry=_grouped(piece))
-
-
 def _twin(piece: Piece, found: Injected, media: Place) -> Piece:
     category = found.category.value
     entry = replace(
@@ -167,5 +182,4 @@ def _twin(piece: Piece, found: Injected, media: Place) -> Piece:
         ratings=(),
         votes=(),
     )
-    twin = replace(piece, entry=entry, cleaned=None, shots=(), fingerprint=None)
-    return twin.remade(found.below(media))
+    return replace(piece, entry=entry, cleaned=None).remade(found.below(media))

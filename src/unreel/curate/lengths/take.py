@@ -1,20 +1,25 @@
 """Real pieces come to last as generated ones do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from unreel.core.judgement import Label
-from unreel.curate.lengths.matching import TooShort, Trim, match_lengths
+from unreel.curate.lengths.matching import TOO_SHORT, Lasting, draw_lengths
 from unreel.curate.lengths.section import LengthsSection
 from unreel.curate.piece import LeftOut, Piece, sift
+from unreel.curate.pieces import Pieces
 from unreel.curate.state import State, Work
-from unreel.curate.step import StepName, Subject
+from unreel.curate.step import Given, StepName
+from unreel.engine.stage import Row
 
 LENGTHS: Final = "lengths"
+_STAYS: Final = -2
+"""In the place of a length: that of a generated clip, which nobody changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,33 +34,36 @@ def take(_section: LengthsSection, work: Work, state: State) -> State:
     """Real pieces trimmed so that they last as the generated ones do; those too short for it go."""
     seed = work.recipe.seed
     step = StepName(name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(Length))
-    by_id = {piece.id: piece for piece in state.pieces}
-    subjects = [
-        piece.subject(piece=piece.id, label=piece.entry.label.value, length_s=str(piece.length_s))
-        for piece in state.pieces
-    ]
-
-    def decide(asked: Sequence[Subject]) -> list[Length]:
-        names = [subject.given["piece"] for subject in asked]
-        trims = _trims({name: by_id[name] for name in names}, seed=seed)
-        return [_length(trims.get(name)) for name in names]
-
-    lengths = work.bench.settle(step, subjects, decide)
-    return state.after(sift(LENGTHS, state.pieces, lengths, _trimmed))
+    pieces = state.pieces
+    subjects = pieces.subjects(_given, ("id", "label", "length_s"))
+    lengths = work.bench.settle(step, subjects, lambda _: _decide(pieces, seed=seed))
+    return state.after(work.shelf.sift(LENGTHS, sift(LENGTHS, pieces, lengths, _trimmed)))
 
 
-def _trims(pieces: Mapping[str, Piece], *, seed: int) -> Mapping[str, Trim | TooShort]:
-    real = {
-        name: piece.length_s for name, piece in pieces.items() if piece.entry.label is Label.REAL
-    }
-    wanted = [piece.length_s for name, piece in pieces.items() if name not in real]
-    return match_lengths(real, wanted, seed=seed) if real and wanted else {}
+def _given(row: Row) -> Given:
+    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
 
 
-def _length(trim: Trim | TooShort | None) -> Length:
-    if isinstance(trim, Trim):
-        return Length(length_s=trim.length_s)
-    return Length(too_short=trim is not None)
+def _decide(pieces: Pieces, *, seed: int) -> Callable[[int], Length]:
+    real = pieces.strings("label") == Label.REAL.value
+    spelled = pieces.rows.column("length_s").dictionary_encode().combine_chunks()
+    lengths_s = [Fraction(text) for text in spelled.dictionary.to_pylist()]
+    own = spelled.indices.to_numpy()
+    if real.all() or not real.any():
+        return lambda _: Length()
+    ids = pieces.rows.digests("id")
+    lasting = Lasting(lengths_s=lengths_s, own=own[real], names=ids[real])
+    drawn = draw_lengths(lasting, own[~real], seed=seed)
+    given = np.full(len(pieces), _STAYS)
+    given[real] = drawn.lengths
+
+    def found(place: int) -> Length:
+        if given[place] == _STAYS:
+            return Length()
+        too_short = bool(given[place] == TOO_SHORT)
+        return Length(length_s=None if too_short else lengths_s[given[place]], too_short=too_short)
+
+    return found
 
 
 def _trimmed(piece: Piece, length: Length) -> Piece | LeftOut:

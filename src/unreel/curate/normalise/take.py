@@ -1,6 +1,6 @@
 """Pieces become files: cut, cropped, trimmed and brought into one form, named by their content."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,10 @@ from unreel.core.failure import Failure
 from unreel.core.span import TimeSpan, to_us
 from unreel.curate.normalise.stored import StoredClip, store_clip
 from unreel.curate.normalise.traces import FRAME, View, carry_traces, fitted
-from unreel.curate.piece import Piece, Sifted, keep_once, sift
+from unreel.curate.piece import LeftOut, Piece
+from unreel.curate.pieces import Pieces, Sifted, Walk, keep_once
 from unreel.curate.state import State, Work
-from unreel.curate.step import Given, StepName, Workbench, as_plain
+from unreel.curate.step import Given, StepName, Subject, as_plain
 from unreel.engine.place import Place
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
@@ -31,54 +32,72 @@ class Rendering:
     """The form that pieces get; without one they are cut and nothing else."""
 
     form: NormalForm | None
+    step: str = RENDER
+    """Which step of a recipe does it."""
 
 
 def take(rendering: Rendering, work: Work, state: State) -> State:
     """Every piece as a file of its own."""
-    return state.after(render_pieces(work.bench, state.pieces, form=rendering.form))
+    return state.after(render_pieces(work, state.pieces, rendering))
 
 
-def render_pieces(bench: Workbench, pieces: Sequence[Piece], *, form: NormalForm | None) -> Sifted:
+def render_pieces(work: Work, pieces: Pieces, rendering: Rendering) -> Sifted:
     """Every piece as a file of its own; a whole clip in no given form stays the file that it is."""
+    form, media = rendering.form, work.bench.media
     step = StepName(
         name=RENDER,
         version=1,
         settings={"form": _form_settings(form)},
         finds=TypeAdapter(StoredClip),
     )
-    look = partial(_render, form=form, media=bench.media)
-    due = [piece for piece in pieces if form is not None or piece.cut != WHOLE]
-    cleaned = {
-        piece.id: replace(
-            piece.subject(cut=as_plain(WHOLE)),
-            clip=piece.cleaned.id,
-            location=piece.cleaned.location,
-        )
-        for piece in due
-        if piece.cleaned is not None
-    }
-    subjects = [piece.subject(cut=as_plain(piece.cut)) for piece in due]
-    # One run for both: starting an engine costs seconds.
-    found = bench.ask(step, [*subjects, *cleaned.values()], look)
-    made = dict(zip((piece.id for piece in due), found[: len(due)], strict=True))
-    copies = dict(zip(cleaned, found[len(due) :], strict=True))
-
-    def rendered(piece: Piece, stored: StoredClip) -> Piece:
-        copy = copies.get(piece.id)
-        done = _as_made(piece, stored.below(bench.media), form)
-        return (
-            replace(done, cleaned=copy.below(bench.media)) if isinstance(copy, StoredClip) else done
-        )
-
-    results = [_first_failure(made.get(piece.id), copies.get(piece.id)) for piece in pieces]
-    sifted = sift(RENDER, pieces, results, rendered)
+    look = partial(_render, form=form, media=media)
+    # One run for clips and their cleaned copies: starting an engine costs seconds.
+    found = work.bench.ask(step, Walk(lambda: _subjects(pieces, form)), look)
+    sifted = work.shelf.sift(rendering.step, _rendered(pieces, found, form=form, media=media))
     once, doubled = keep_once(sifted.pieces, step=RENDER)
-    return Sifted(pieces=tuple(once), left_out=(*sifted.left_out, *doubled))
+    left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
+    return Sifted(pieces=once, left_out=left_out)
+
+
+def _is_due(piece: Piece, form: NormalForm | None) -> bool:
+    return form is not None or piece.cut != WHOLE
+
+
+def _subjects(pieces: Iterable[Piece], form: NormalForm | None) -> Iterator[Subject]:
+    """Each piece that is to be rendered, and its cleaned copy after it."""
+    for piece in pieces:
+        if not _is_due(piece, form):
+            continue
+        yield piece.subject(cut=as_plain(piece.cut))
+        if piece.cleaned is not None:
+            whole = piece.subject(cut=as_plain(WHOLE))
+            yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
+
+
+def _rendered(
+    pieces: Iterable[Piece],
+    found: Iterator[StoredClip | Failure],
+    *,
+    form: NormalForm | None,
+    media: Place,
+) -> Iterator[Piece | LeftOut]:
+    for piece in pieces:
+        if not _is_due(piece, form):
+            yield piece
+            continue
+        own = next(found)
+        copy = None if piece.cleaned is None else next(found)
+        result = _first_failure(own, copy)
+        if isinstance(result, Failure):
+            yield piece.left_out(RENDER, result.reason.value, result.detail)
+            continue
+        done = _as_made(piece, result.below(media), form)
+        yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
 
 
 def _first_failure(
-    own: StoredClip | Failure | None, copy: StoredClip | Failure | None
-) -> StoredClip | Failure | None:
+    own: StoredClip | Failure, copy: StoredClip | Failure | None
+) -> StoredClip | Failure:
     """What became of a piece: a copy that failed counts against it."""
     return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
 

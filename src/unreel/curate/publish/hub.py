@@ -58,14 +58,15 @@ def publish(folder: Path, *, accepted: Accepted, out: Path | None, repo: str | N
     """Make the folder `out`, beside the benchmark by default, from what is frozen in `folder`.
 
     Raises:
-        InvalidSettingError: The labels leak or clips have no licence, and nobody accepts that; or
-            `out` holds something.
+        InvalidSettingError: The labels leak or clips have no licence, and nobody accepts that; its
+            media lie elsewhere; or `out` holds something.
         UnreadableSourceError: There is no frozen benchmark, or it is not as it was frozen.
     """
     benchmark = find_frozen(folder)
     target = out or benchmark.absolute().parent / HUB
     recipe = read_frozen_recipe(benchmark)
     frozen = recipe.freeze or FreezeSection()
+    _require_media(frozen)
     audit = _read_audit(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
         setting, problem = "publish", "the audit found that the labels leak"
@@ -98,6 +99,13 @@ def publish(folder: Path, *, accepted: Accepted, out: Path | None, repo: str | N
             f"hf upload {shlex.quote(name)} {shlex.quote(str(target))} . --repo-type dataset --private",
         ),
     )
+
+
+def _require_media(frozen: FreezeSection) -> None:
+    if frozen.in_place:
+        setting, problem = "publish", "the benchmark names media that lie elsewhere"
+        remedy = 'Freeze it with media = "copy" under [freeze]'
+        raise InvalidSettingError(setting, problem, remedy)
 
 
 def _read_audit(benchmark: Path) -> Mapping[str, Any]:

@@ -50,8 +50,8 @@ def take(settings: ScanSettings, work: Work, state: State) -> State:
         finds=TypeAdapter(FingerprintedScan if settings.prints else Scanned),
     )
     look = partial(_scan, settings=settings)
-    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
-    return state.after(sift(SCAN, state.pieces, found, _measured))
+    found = work.bench.ask(step, state.pieces.subjects(), look)
+    return state.after(work.shelf.sift(SCAN, sift(SCAN, state.pieces, found, _measured)))
 
 
 def _measured(piece: Piece, found: Scanned) -> Piece:

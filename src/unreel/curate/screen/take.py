@@ -1,13 +1,14 @@
 """Which pieces stay: screens judge by the measures, people overrule them, a queue shows both."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.tables import read_table
 from unreel.core.errors import UnreadableSourceError
-from unreel.curate.piece import LeftOut, Piece, Sifted
+from unreel.curate.piece import LeftOut, Piece
 from unreel.curate.screen.screens import (
     Choice,
     Findings,
@@ -27,21 +28,22 @@ def take(section: ScreenSection, work: Work, state: State) -> State:
     """The pieces that every screen lets pass, or a person keeps; the queue is written anew."""
     screens = [build_screen(name, settings) for name, settings in section.screens.items()]
     decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
-    kept: list[Piece] = []
-    out: list[LeftOut] = []
-    lines: list[dict[str, Any]] = []
-    for piece in state.pieces:
-        choice = decided.get(piece.id)
-        judgement = judge(_findings(piece), screens, decided=choice)
-        by_itself = judge(_findings(piece), screens)
-        lines.append(_line(piece, by_itself, choice))
-        if isinstance(judgement, Removed):
-            out.append(piece.left_out("screen", judgement.screen, judgement.reason))
-        else:
-            kept.append(piece)
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    work.bench.place.put(QUEUE, text.encode())
-    return state.after(Sifted(pieces=tuple(kept), left_out=tuple(out)))
+    folder = work.shelf.folder
+    with folder.create_text(QUEUE) as queue:
+
+        def judged(piece: Piece) -> Piece | LeftOut:
+            choice, findings = decided.get(piece.id), _findings(piece)
+            by_itself = judge(findings, screens)
+            line = _line(piece, by_itself, choice)
+            queue.write(json.dumps(line, ensure_ascii=False) + "\n")
+            judgement = judge(findings, screens, decided=choice) if choice else by_itself
+            if isinstance(judgement, Removed):
+                return piece.left_out("screen", judgement.screen, judgement.reason)
+            return replace(piece, shots=())  # nobody judges by them any more
+
+        sifted = work.shelf.sift("screen", map(judged, state.pieces))
+    work.bench.place.put(QUEUE, folder.root / QUEUE)
+    return state.after(sifted)
 
 
 def read_decisions(file: Path) -> dict[str, Choice]:

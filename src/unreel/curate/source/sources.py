@@ -12,7 +12,6 @@ from unreel.benchmarks.cells import is_url, show_name, walked
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
-from unreel.benchmarks.names import distinct
 from unreel.benchmarks.opening import Layout, find_layouts, open_benchmark
 from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
@@ -62,20 +61,8 @@ class Surroundings:
 def list_sources(
     sections: Iterable[SourceSection], around: Surroundings
 ) -> Iterator[Listed | Rejected]:
-    """All clips of all sources, in their order; a name that was there before is rejected."""
-    listed = (row for section in sections for row in _list_source(section, around))
-    by_name: dict[str, Listed] = {}
-
-    def entries() -> Iterator[Entry | Rejected]:
-        for row in listed:
-            if isinstance(row, Rejected):
-                yield row
-            else:
-                by_name.setdefault(row.entry.name, row)
-                yield row.entry
-
-    for row in distinct(entries()):
-        yield row if isinstance(row, Rejected) else by_name.pop(row.name)
+    """All clips of all sources, in their order; a name may come twice."""
+    return (row for section in sections for row in _list_source(section, around))
 
 
 def _list_source(section: SourceSection, around: Surroundings) -> Iterator[Listed | Rejected]:

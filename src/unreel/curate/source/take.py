@@ -1,31 +1,25 @@
 """Files become clips: probed, hashed, each known once; what cannot be used is told why."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter
 
-from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.curate.piece import (
-    GIVE_LICENCE,
-    NO_LICENCE,
-    REJECTED,
-    LeftOut,
-    Piece,
-    Sifted,
-    keep_once,
-)
+from unreel.curate.piece import LeftOut, Piece
+from unreel.curate.pieces import Sifted, Walk, keep_once
 from unreel.curate.source.section import SourceSection
+from unreel.curate.source.sorting import read_listing, sift_listing, write_listing
 from unreel.curate.source.sources import Listed, Surroundings, list_sources
 from unreel.curate.state import State, Work
-from unreel.curate.step import Given, StepName, Subject, Workbench
+from unreel.curate.step import Given, StepName, Subject
 from unreel.media.reader import MediaReader
 
 
@@ -41,45 +35,23 @@ INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(Ingested))
 
 
 def take(sections: Sequence[SourceSection], work: Work, state: State) -> State:
-    """The clips of all sources."""
-    bench = work.bench
+    """The clips of all sources in the order of their names, each set of bytes once."""
+    bench, shelf = work.bench, work.shelf
     around = Surroundings(root=work.root, access=bench.access, place=bench.place)
-    listed = list_sources(sections, around)
-    return state.after(ingest(listed, bench, require_licence=work.recipe.require_licence))
+    listing, rejected = write_listing(list_sources(sections, around), shelf)
+    usable, refused = sift_listing(listing, shelf, require_licence=work.recipe.require_licence)
+    asked = bench.ask(INGEST, Walk(lambda: map(_subject, read_listing(usable))), look_at_file)
+    found = zip(read_listing(usable), asked, strict=True)
+    ingested = shelf.sift(INGEST.name, starmap(_piece, found))
+    kept, doubled = keep_once(ingested.pieces, step=INGEST.name)
+    left_out = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
+    return state.after(Sifted(pieces=kept, left_out=left_out))
 
 
-def ingest(
-    listed: Iterable[Listed | Rejected], bench: Workbench, *, require_licence: bool
-) -> Sifted:
-    """The clips of `listed` in the order of their names, each set of bytes once, and what is left out."""
-    out: list[LeftOut] = []
-    usable: list[Listed] = []
-    for row in listed:
-        if isinstance(row, Rejected):
-            out.append(LeftOut(row.name, INGEST.name, REJECTED, row.why))
-        elif require_licence and not row.entry.licence:
-            name = row.entry.name
-            why = f"nothing names its licence. {GIVE_LICENCE}"
-            out.append(LeftOut(name, INGEST.name, NO_LICENCE, why, row.location))
-        else:
-            usable.append(row)
-    usable.sort(key=lambda row: row.entry.name)
-    subjects = [
-        Subject(
-            clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
-        )
-        for row in usable
-    ]
-    pieces: list[Piece] = []
-    asked = bench.ask(INGEST, subjects, look_at_file)
-    for row, found in zip(usable, asked, strict=True):
-        if isinstance(found, Failure):
-            name, reason = row.entry.name, found.reason.value
-            out.append(LeftOut(name, INGEST.name, reason, found.detail, row.location))
-        else:
-            pieces.append(_piece(row, found))
-    kept, doubled = keep_once(pieces, step=INGEST.name)
-    return Sifted(pieces=tuple(kept), left_out=(*out, *doubled))
+def _subject(row: Listed) -> Subject:
+    return Subject(
+        clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
+    )
 
 
 def look_at_file(reader: MediaReader, file: Path, _given: Given) -> Ingested | Failure:
@@ -88,7 +60,10 @@ def look_at_file(reader: MediaReader, file: Path, _given: Given) -> Ingested | F
     return facts if isinstance(facts, Failure) else Ingested(clip=clip_id(file), facts=facts)
 
 
-def _piece(row: Listed, found: Ingested) -> Piece:
+def _piece(row: Listed, found: Ingested | Failure) -> Piece | LeftOut:
+    if isinstance(found, Failure):
+        name, reason = row.entry.name, found.reason.value
+        return LeftOut(name, INGEST.name, reason, found.detail, row.location)
     clip = Clip(id=read_clip_id(found.clip, INGEST.name), location=row.location, facts=found.facts)
     length_s = found.facts.video.duration_s
     return Piece(entry=row.entry, clip=clip, source=clip.id, length_s=length_s)

@@ -1,27 +1,29 @@
 """Clips become pieces, one for each shot."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from unreel.curate.measures import MeasuredShot
-from unreel.curate.piece import LeftOut, Piece, Sifted
+from unreel.curate.piece import LeftOut, Piece
 from unreel.curate.split.section import SplitSection
 from unreel.curate.state import State, Work
 from unreel.media.render import Cut
 
 
-def take(section: SplitSection, _work: Work, state: State) -> State:
+def take(section: SplitSection, work: Work, state: State) -> State:
     """A piece for each shot that lasts `shortest_s`; pieces of a cut clip have their number behind `#`."""
-    kept: list[Piece] = []
-    out: list[LeftOut] = []
-    for piece in state.pieces:
+    return state.after(work.shelf.sift("split", _parts(state.pieces, section)))
+
+
+def _parts(pieces: Iterable[Piece], section: SplitSection) -> Iterator[Piece | LeftOut]:
+    for piece in pieces:
         for number, shot in enumerate(piece.shots, start=1):
             part = shot_piece(piece, shot, number=number if len(piece.shots) > 1 else None)
             if part.length_s >= section.shortest_s:
-                kept.append(part)
+                yield part
                 continue
             detail = f"{float(part.length_s):.2f} s is less than {float(section.shortest_s):g} s"
-            out.append(part.left_out("split", "too-short", detail))
-    return state.after(Sifted(pieces=tuple(kept), left_out=tuple(out)))
+            yield part.left_out("split", "too-short", detail)
 
 
 def shot_piece(piece: Piece, shot: MeasuredShot, *, number: int | None) -> Piece:

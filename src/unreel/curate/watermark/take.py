@@ -14,7 +14,7 @@ from unreel.core.failure import Failure
 from unreel.curate.normalise.stored import StoredClip, store_clip
 from unreel.curate.piece import Piece, sift
 from unreel.curate.state import State, Work
-from unreel.curate.step import Given, StepName
+from unreel.curate.step import Given, StepName, as_plain
 from unreel.curate.watermark.clip import clean_clip, watermarks_of
 from unreel.curate.watermark.mark import Watermarks
 from unreel.curate.watermark.section import WatermarkSection
@@ -56,13 +56,14 @@ def take(section: WatermarkSection, work: Work, state: State) -> State:
         finds=TypeAdapter(Cleaned if section.clean else Marked),
     )
     look = partial(_look, section=section, media=media)
-    found = work.bench.ask(step, [piece.subject() for piece in state.pieces], look)
+    found = work.bench.ask(step, state.pieces.subjects(), look)
 
     def marked(piece: Piece, own: Marked) -> Piece:
         cleaned = own.copy.below(media) if isinstance(own, Cleaned) else None
-        return replace(piece, notes={**piece.notes, WATERMARK: own.marks}, cleaned=cleaned)
+        notes = {**piece.notes, WATERMARK: as_plain(own.marks)}
+        return replace(piece, notes=notes, cleaned=cleaned)
 
-    return state.after(sift(WATERMARK, state.pieces, found, marked))
+    return state.after(work.shelf.sift(WATERMARK, sift(WATERMARK, state.pieces, found, marked)))
 
 
 def _look(

@@ -85,12 +85,12 @@ def _by_maker(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
 
 
 def _pooled(rows: Sequence[PreferenceRow]) -> Part:
-    return Part("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
+    return Part.of("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
 
 
 def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> Part:
     right = [float(_chosen(row) is real) if row.truth is real else None for row in rows]
-    return Part(f"pairs with the real clip {real.value}", factor, right)
+    return Part.of(f"pairs with the real clip {real.value}", factor, right)
 
 
 def _chosen(row: PreferenceRow) -> Position | None:

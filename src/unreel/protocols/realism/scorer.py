@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
@@ -73,12 +75,15 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
 
 
 def _telling(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
-    scored = [
-        Scored(row.cluster, Label.GENERATED if row.creator else Label.REAL, -verdict.score)
-        for row, verdict in answered
-        if not isinstance(verdict.score, Unparsed)
+    read = [
+        (row, verdict.score) for row, verdict in answered if not isinstance(verdict.score, Unparsed)
     ]
-    coverage = Coverage(parsed=len(scored), asked=len(answered))
+    scored = Scored(
+        [row.cluster for row, _ in read],
+        np.array([bool(row.creator) for row, _ in read], np.bool_),
+        np.array([-score for _, score in read], np.float64),
+    )
+    coverage = Coverage(parsed=len(read), asked=len(answered))
     why = "no score could be read"
     yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
 

@@ -20,7 +20,7 @@ from unreel.protocols.measure import (
     sum_percent,
 )
 from unreel.protocols.protocol import Row
-from unreel.protocols.telling import Call, count_calls, measure_f1
+from unreel.protocols.telling import Calls, count_calls, measure_f1
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT, WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -51,12 +51,11 @@ class _Unit:
     """By figure; a figure that does not concern the unit is absent."""
 
     @property
-    def call(self) -> Call:
-        """What it is and what it was called."""
+    def said(self) -> Label | None:
+        """What it was called; `None` when nothing readable was said."""
         point = self.points["accuracy"]
         other = Label.REAL if self.label is Label.GENERATED else Label.GENERATED
-        said = self.label if point.value else other
-        return Call(self.cluster, self.label, said if point.read else None)
+        return (self.label if point.value else other) if point.read else None
 
 
 @told_by_part(FIGURES)
@@ -105,7 +104,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
             **count_unparsed(part for verdict in read for part in _asked_parts(verdict)),
             **({"explanation: unscored": unscored} if unscored else {}),
         },
-        confusion=count_calls([unit.call for unit in videos]),
+        confusion=count_calls(_calls(videos)),
     )
 
 
@@ -175,6 +174,11 @@ def _closeness(unit: _Unit) -> tuple[float, float]:
     )
 
 
+def _calls(units: Sequence[_Unit]) -> Calls:
+    said = [unit.said for unit in units]
+    return Calls.of([unit.cluster for unit in units], [unit.label for unit in units], said)
+
+
 def _label_metrics(units: Sequence[_Unit], suffix: str, *, seed: int) -> Iterator[Metric]:
     generated = [unit for unit in units if unit.label is Label.GENERATED]
     real = [unit for unit in units if unit.label is Label.REAL]
@@ -183,7 +187,7 @@ def _label_metrics(units: Sequence[_Unit], suffix: str, *, seed: int) -> Iterato
     coverage = Coverage(
         parsed=sum(unit.points["accuracy"].read for unit in units), asked=len(units)
     )
-    value = measure_f1([unit.call for unit in units], seed=seed)
+    value = measure_f1(_calls(units), seed=seed)
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
 
@@ -224,7 +228,7 @@ def _overall(name: str, units: Sequence[_Unit], *, seed: int) -> Metric:
         value = _value(figure, [unit for unit in units if figure in unit.points], seed=seed)
         if not isinstance(value, Estimate):
             return Metric(name=name, value=Unmeasured(f"{figure}: {value.why}"), coverage=coverage)
-    parts = [Part(figure, 1 / 4, [_gain(unit, figure) for unit in units]) for figure in figures]
+    parts = [Part.of(figure, 1 / 4, [_gain(unit, figure) for unit in units]) for figure in figures]
     clips = [unit.cluster for unit in units]
     return Metric(name=name, value=sum_percent(parts, clips=clips, seed=seed), coverage=coverage)
 

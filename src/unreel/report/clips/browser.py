@@ -1,10 +1,10 @@
-"""The browser of single clips: a small index that is read at once, and details that are read when looked at."""
+"""The browser of single clips: a small index that is read at once, and pages that are read when looked at."""
 
 import base64
 import gzip
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
@@ -19,17 +19,15 @@ from unreel.core.trace import Trace
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
 from unreel.evaluate.asking import CLIP_CLOCK
 from unreel.report.boards.figures import decided
+from unreel.report.clips.book import CHUNK, FAILED, RIGHT, UNREADABLE, WRONG, Book, page_file
 from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.entrants import Entrant, Item, Subject, notes_of
 
-CHUNK: Final = 64
-"""Clips whose details are unpacked together."""
 LONGEST_TEXT: Final = 20_000
 """Letters of an answer that the page keeps."""
 FAR_OFF: Final = 2
 """Points by which a realism score must miss people's to count as wrong in the browser."""
 SHORT_ID: Final = 12
-RIGHT, WRONG, UNREADABLE, FAILED = range(4)
 
 
 @dataclass(slots=True)
@@ -42,19 +40,35 @@ class _Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """What the page keeps of the clips."""
+    """What the first page keeps of the clips; the others are files beside it."""
 
     index: Mapping[str, Any]
-    chunks: tuple[str, ...]
-    """Details of `CHUNK` clips each: JSON, gzip, base64."""
-    n_clips: int
+    """With the lines of the first page, and what each page holds."""
+    packed: str
+    """Details of the first page."""
+    lines: Sequence[list[Any]]
+    """One for each clip."""
     n_answers: int
-    ids: Mapping[tuple[str, str], str]
-    """What the page calls a clip or pair, by its benchmark and its key."""
+    addresses: Mapping[tuple[str, str], Mapping[str, str]]
+    """What leads to a clip or pair in the report's address, by its benchmark and its key."""
+
+    @property
+    def n_clips(self) -> int:
+        """Clips, or pairs."""
+        return len(self.lines)
 
 
-def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: MediaFolder) -> Browser:
-    """The clips of all `entrants`, which the page knows by `names`, with their media put in place."""
+def build_browser(
+    entrants: Sequence[Entrant],
+    names: Sequence[str],
+    media: MediaFolder,
+    *,
+    put: Callable[[str, str], object],
+) -> Browser:
+    """The clips of all `entrants`, which the page knows by `names`, with their media put in place.
+
+    `put` is given each page of clips, a file's name and text, once: none is held.
+    """
     sheets: dict[tuple[str, str], _Sheet] = {}
     for place, entrant in enumerate(entrants):
         for item in entrant.items:
@@ -68,6 +82,12 @@ def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: Medi
         for i, sheet in enumerate(sheets.values())
     ]
     details = (_detail(sheet, media) for sheet in sheets.values())
+    book = Book(names=names, creators=creators.listed, lines=lines)
+    first = ""
+    for number, told in enumerate(_chunked(details)):
+        packed = _pack(told)
+        first = first or packed
+        put(page_file(number), book.page(number, packed))
     index = {
         "creators": creators.listed,
         "kinds": kinds.listed,
@@ -81,15 +101,20 @@ def build_browser(entrants: Sequence[Entrant], names: Sequence[str], media: Medi
             }
             for name, entrant in zip(names, entrants, strict=True)
         ],
-        "clips": lines,
+        "clips": lines[:CHUNK],
         "chunk": CHUNK,
+        "n_clips": len(lines),
+        "pages": [book.holds(number) for number in range(book.n_pages)],
     }
     return Browser(
         index=index,
-        chunks=tuple(_pack(chunk) for chunk in _chunked(details)),
-        n_clips=len(lines),
+        packed=first,
+        lines=lines,
         n_answers=sum(len(sheet.answers) for sheet in sheets.values()),
-        ids=dict(zip(sheets, ids, strict=True)),
+        addresses={
+            where: {"clip": short} | ({"page": str(i // CHUNK + 1)} if i >= CHUNK else {})
+            for i, (where, short) in enumerate(zip(sheets, ids, strict=True))
+        },
     )
 
 

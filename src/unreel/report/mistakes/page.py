@@ -31,12 +31,18 @@ SCRIPTS: Final = ("unreel.report:layout.js",)
 
 
 def reviewer_files(
-    board: Board, contender: Contender, *, name: str, ids: Mapping[tuple[str, str], str]
+    board: Board,
+    contender: Contender,
+    *,
+    name: str,
+    addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, str]:
-    """The page of `contender` and its tables; the report calls it `name`, and its clips by `ids`."""
+    """The page of `contender` and its tables; the report calls it `name`, and leads to its clips by `addresses`."""
     found = worst_first(contender.entrant)
     figures = replace(_figures(board, contender), file=f"{FOLDER}/reviewer-{contender.place}")
-    mistakes = replace(_mistakes(board, contender, found, ids), file=f"{figures.file}-mistakes")
+    mistakes = replace(
+        _mistakes(board, contender, found, addresses), file=f"{figures.file}-mistakes"
+    )
     worst = replace(mistakes, lines=mistakes.lines[:MOST])
     counts = Counter(map(status_of, contender.entrant.items))
     body = render(
@@ -99,7 +105,7 @@ def _mistakes(
     board: Board,
     contender: Contender,
     found: Sequence[Mistake],
-    ids: Mapping[tuple[str, str], str],
+    addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> Table:
     tells_confidence = any(mistake.confidence is not None for mistake in found)
     columns = [Column(title="#"), Column(title="Clip", numbers=False)]
@@ -110,7 +116,7 @@ def _mistakes(
     for rank, mistake in enumerate(found, start=1):
         address = urlencode(
             {
-                "clip": ids[contender.entrant.benchmark, mistake.item.key],
+                **addresses[contender.entrant.benchmark, mistake.item.key],
                 "reviewer": contender.place,
                 "show": WORDS[mistake.status],
             }

@@ -26,11 +26,12 @@ from unreel.engine.table import Table
 from unreel.media.borders import find_borders
 from unreel.media.fingerprint import Fingerprint, fingerprint
 from unreel.media.matching import Match, find_matches
+from unreel.media.prints import HeldPrints
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(Fingerprint)
-_LOOK: Final = 1024
+_LOOK: Final = 4096
 
 OnStep = Callable[[str, Progress], None]
 """Told `clips` or `fingerprints`, and how far that part is."""
@@ -103,7 +104,8 @@ class Shelf:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
                     unlooked[reason] = unlooked.get(reason, 0) + 1
-        return Compared(matches=tuple(find_matches(sorted(prints))), unlooked=unlooked)
+        matches = find_matches(HeldPrints(sorted(prints)), every=True)
+        return Compared(matches=tuple(matches), unlooked=unlooked)
 
     def _table(self, name: str, schema: TableSchema) -> Table:
         Folder(self.folder).make()

@@ -1,19 +1,22 @@
 // The browser of clips: a table with filters, and one clip with its truth and its answers.
-// The index is read at once, details when a clip is opened. All texts are set as text.
+// The index and the first page of clips are read at once; further pages, which lie beside the report, as one scrolls,
+// and details when a clip is opened. All texts are set as text.
 "use strict";
 
 (() => {
   const PAGE = 60;
   const MOST_PRINTED = 1000;
+  const MOST_SORTED = 10000;
+  const PATIENCE_MS = 20000;
   const STATUS = ["right", "wrong", "unreadable", "failed"];
   const SIGNS = ["✓", "✗", "?", "!"];
   const WORST_FIRST = [3, 0, 2, 1];
   const UNASKED = 4;
   const index = JSON.parse(document.getElementById("report-index").textContent);
-  const clips = index.clips.map(([id, name, creator, kinds, answers], place) => ({
-    id, name, creator, kinds, answers, place,
-  }));
-  const byId = new Map(clips.map((clip) => [clip.id, clip]));
+  const pages = index.pages;
+  const loaded = new Map();
+  const loading = new Map();
+  const byId = new Map();
   const form = document.getElementById("filters");
   const list = document.querySelector("#list tbody");
   const heads = document.querySelector("#list thead tr");
@@ -27,8 +30,12 @@
   const text = new Intl.Collator("en", { numeric: true });
   const columns = makeColumns();
   let sorted = { by: null, down: false };
-  let matching = clips;
+  let matching = [];
+  let next = 0; // the first page that was not looked through for the filters
+  let lost = ""; // the page that could not be read
   let listed = 0;
+  let goal = 0;
+  let turn = 0; // of the filters: what an earlier one waited for is let go
   let open = null;
 
   function make(tag, className, ...inside) {
@@ -36,6 +43,61 @@
     if (className) element.className = className;
     element.append(...inside.filter((part) => part !== null && part !== undefined && part !== ""));
     return element;
+  }
+
+  // Pages of clips.
+
+  function keep(number, told) {
+    const clips = told.clips.map(([id, name, creator, kinds, answers], at) => ({
+      id, name, creator, kinds, answers, place: number * index.chunk + at,
+    }));
+    for (const clip of clips) byId.set(clip.id, clip);
+    loaded.set(number, { clips, packed: told.packed });
+  }
+
+  function fileOf(number) {
+    return "clips/" + String(number + 1).padStart(4, "0") + ".html";
+  }
+
+  // A page from disk may fetch nothing, but it may show another one, which tells it what it holds.
+  function load(number) {
+    if (!loading.has(number)) loading.set(number, loaded.has(number) ? Promise.resolve(true) : listen(number));
+    return loading.get(number);
+  }
+
+  function listen(number) {
+    return new Promise((resolve) => {
+      const view = document.createElement("iframe");
+      view.title = "Clips of " + fileOf(number);
+      const end = (told) => {
+        if (!view.isConnected) return;
+        clearTimeout(timer);
+        window.removeEventListener("message", hear);
+        view.remove();
+        if (told) keep(number, told);
+        else loading.delete(number);
+        lost = told ? "" : fileOf(number);
+        resolve(Boolean(told));
+      };
+      const hear = (event) => {
+        const ours = location.protocol === "file:" || event.origin === location.origin;
+        if (ours && event.source === view.contentWindow) end(event.data);
+      };
+      const timer = setTimeout(() => end(null), PATIENCE_MS);
+      window.addEventListener("message", hear);
+      // What is not there, or says nothing, is a page too for a browser.
+      view.addEventListener("load", () => setTimeout(() => end(null), 1000));
+      view.src = fileOf(number);
+      document.getElementById("frames").append(view);
+    });
+  }
+
+  async function find(id, page) {
+    const numbers = page >= 1 && page <= pages.length ? [page - 1] : pages.keys();
+    for (const number of numbers) {
+      if (byId.has(id) || !(await load(number))) break;
+    }
+    return byId.get(id);
   }
 
   function seconds(us) {
@@ -52,6 +114,7 @@
   function writeAddress() {
     const told = new URLSearchParams();
     if (open) told.set("clip", open.id);
+    if (open && open.place >= index.chunk) told.set("page", Math.floor(open.place / index.chunk) + 1);
     for (const field of form.querySelectorAll("select, input")) {
       if (field.value) told.set(field.name, field.value);
     }
@@ -76,7 +139,16 @@
     const maker = creator === "(real)" ? -1 : index.creators.indexOf(creator);
     const kind = index.kinds.indexOf(value("category"));
     const name = value("name").toLowerCase();
-    return (clip) => {
+    const mayHold = ([creators, kinds, answers]) => {
+      if (creator && !creators.includes(maker)) return false;
+      if (value("category") && !kinds.includes(kind)) return false;
+      if (show === -1 && reviewer === -1) return true;
+      return answers.some((told) => {
+        const who = Math.floor(told / STATUS.length);
+        return (reviewer === -1 || who === reviewer) && (show === -1 || told % STATUS.length === show);
+      });
+    };
+    const holds = (clip) => {
       if (creator && clip.creator !== maker) return false;
       if (value("category") && !clip.kinds.includes(kind)) return false;
       if (name && !clip.name.toLowerCase().includes(name) && !clip.id.startsWith(name)) return false;
@@ -85,6 +157,7 @@
         ([who, status]) => (reviewer === -1 || who === reviewer) && (show === -1 || status === show),
       );
     };
+    return { holds, mayHold };
   }
 
   // The list.
@@ -131,21 +204,66 @@
   }
 
   function refresh() {
-    matching = clips.filter(wanted());
-    if (sorted.by) matching.sort(sorted.by.order);
-    if (sorted.down) matching.reverse();
+    turn += 1;
+    matching = [];
+    next = listed = 0;
+    goal = PAGE;
+    lost = "";
     list.replaceChildren();
-    listed = 0;
-    lengthen(PAGE);
-    const n = matching.length.toLocaleString("en");
-    found.textContent = n + " of " + clips.length.toLocaleString("en") + (clips.length === 1 ? " clip" : " clips");
+    return fill();
   }
 
   function lengthen(by) {
-    const next = matching.slice(listed, listed + by);
-    list.append(...next.map(row));
-    listed += next.length;
-    more.hidden = listed >= matching.length;
+    goal = listed + by;
+    lost = "";
+    return fill();
+  }
+
+  // Lists up to `goal` clips that match: of the pages at hand at once, then of those that are read for it.
+  async function fill() {
+    const mine = turn;
+    const { holds, mayHold } = wanted();
+    const last = sorted.by ? Math.min(pages.length, MOST_SORTED / index.chunk) : pages.length;
+    for (;;) {
+      for (; next < last && (loaded.has(next) || !mayHold(pages[next])); next += 1) {
+        if (loaded.has(next)) matching.push(...loaded.get(next).clips.filter(holds));
+      }
+      const waits = next < last && !lost;
+      if (!sorted.by || !waits) listMore(last);
+      if (!waits || (!sorted.by && listed >= goal)) return;
+      found.textContent = "Reading " + fileOf(next) + " …";
+      await load(next);
+      if (mine !== turn) return;
+    }
+  }
+
+  function listMore(last) {
+    if (sorted.by && !listed) matching.sort(sorted.by.order);
+    if (sorted.down && !listed) matching.reverse();
+    const fresh = matching.slice(listed, goal);
+    list.append(...fresh.map(row));
+    listed += fresh.length;
+    more.hidden = listed >= matching.length && (next >= last || isAll());
+    tell(last);
+  }
+
+  function isAll() {
+    return next >= pages.length;
+  }
+
+  function isFiltered() {
+    return [...form.querySelectorAll("select, input")].some((field) => field.value);
+  }
+
+  function tell(last) {
+    const all = index.n_clips.toLocaleString("en") + (index.n_clips === 1 ? " clip" : " clips");
+    const n = (isFiltered() ? matching.length : index.n_clips).toLocaleString("en");
+    const looked = Math.min(index.n_clips, next * index.chunk).toLocaleString("en");
+    let words = n + " of " + all;
+    if (!isAll() && isFiltered()) words = "At least " + words + ", of which " + looked + " were looked at";
+    if (!isAll() && sorted.by && next >= last) words += "; sorted are the first " + looked;
+    if (lost) words += ". " + lost + ", which lies beside this page, could not be read";
+    found.textContent = words;
   }
 
   function row(clip) {
@@ -171,7 +289,8 @@
   function mark() {
     for (const line of list.querySelectorAll("[aria-current]")) line.removeAttribute("aria-current");
     if (!open) return;
-    while (listed <= matching.indexOf(open)) lengthen(PAGE);
+    const at = matching.indexOf(open);
+    if (at >= listed) lengthen(at + PAGE - listed);
     const line = list.querySelector('[data-clip="' + CSS.escape(open.id) + '"]');
     if (!line) return;
     line.setAttribute("aria-current", "true");
@@ -190,7 +309,7 @@
   }
 
   async function unpack(number) {
-    const packed = atob(JSON.parse(document.getElementById("report-clips-" + number).textContent));
+    const packed = atob(loaded.get(number).packed);
     const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).json();
@@ -398,20 +517,21 @@
 
   // What people do.
 
-  function obey(focus) {
+  async function obey(focus) {
     const told = readAddress();
     if (!told) return;
     for (const field of form.querySelectorAll("select, input")) field.value = told.get(field.name) || "";
     for (const field of form.querySelectorAll("select")) if (field.selectedIndex === -1) field.value = "";
     refresh();
-    const clip = byId.get(told.get("clip"));
+    const clip = told.get("clip") && (await find(told.get("clip"), Number(told.get("page"))));
     if (clip) show(clip, { focus });
     else document.getElementById("clips").scrollIntoView();
   }
 
-  function step(by) {
-    if (!matching.length) return;
+  async function step(by) {
     const at = open ? matching.indexOf(open) : -1;
+    if (at + by >= matching.length) await lengthen(PAGE);
+    if (!matching.length) return;
     const next = at === -1 ? 0 : Math.min(matching.length - 1, Math.max(0, at + by));
     show(matching[next], { focus: false });
   }
@@ -423,6 +543,9 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { refresh(); writeAddress(); mark(); }));
   more.addEventListener("click", () => lengthen(PAGE));
+  new IntersectionObserver((seen) => {
+    if (seen.some((one) => one.isIntersecting)) lengthen(PAGE);
+  }).observe(more);
   list.addEventListener("click", (event) => {
     const line = event.target.closest("tr");
     if (!line || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -437,8 +560,9 @@
       return field.labels[0].firstChild.textContent.trim() + " " + value;
     });
     kept.textContent = told.length ? "Chosen: " + told.join(", ") + "." : "";
-    const rest = matching.length - listed;
+    const rest = (isFiltered() ? matching.length : index.n_clips) - listed;
     left.textContent = rest > 0 ? rest.toLocaleString("en") + " more clips are in the page and in its CSV." : "";
+    if (!isAll() && isFiltered()) left.textContent = "More clips may match: they are in the report's CSV.";
   });
   window.addEventListener("hashchange", () => obey(true));
   document.addEventListener("keydown", (event) => {
@@ -448,6 +572,8 @@
     if (event.key === "k") step(-1);
   });
 
+  const packed = JSON.parse(document.getElementById("report-clips-0").textContent);
+  if (pages.length) keep(0, { clips: index.clips, packed });
   fillChoices();
   makeHeads();
   refresh();

@@ -1,0 +1,54 @@
+"""More lines than memory holds, in one order: sorted in runs on disk, merged as they are read."""
+
+import heapq
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+from unreel.core.writing import Folder
+
+_RUN: Final = 20_000
+"""So many are sorted in memory."""
+
+Line = tuple[Any, ...]
+"""Values that JSON has; lines are in the order of such tuples."""
+
+
+class SortedRuns:
+    """Takes lines in any order and puts them down in sorted runs, as files of a folder."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._files: list[str] = []
+        self._waiting: list[Line] = []
+
+    def add(self, line: Line) -> None:
+        """One more."""
+        self._waiting.append(line)
+        if len(self._waiting) == _RUN:
+            self._put_down()
+
+    def end(self) -> tuple[str, ...]:
+        """The files that hold them."""
+        if self._waiting:
+            self._put_down()
+        return tuple(self._files)
+
+    def _put_down(self) -> None:
+        name = f"{self._name}-{len(self._files)}.jsonl"
+        with self._folder.create_text(name) as file:
+            file.writelines(json.dumps(line) + "\n" for line in sorted(self._waiting))
+        self._files.append(name)
+        self._waiting = []
+
+
+def read_runs(folder: Folder, files: Sequence[str]) -> Iterator[Line]:
+    """The lines of all runs, in their order."""
+    with ExitStack() as stack:
+        runs = [stack.enter_context(folder.read(name)) for name in files]
+        yield from heapq.merge(*(map(_line, run) for run in runs))
+
+
+def _line(text: bytes) -> Line:
+    return tuple(json.loads(text))

@@ -1,0 +1,111 @@
+"""How many workers a stage gets on a cluster, and what each of them holds: free of Ray, so that it can be tried.
+
+A stage says what one worker takes and how many rows it holds at once; what those rows are counted against
+decides how both grow with the cluster (see `Limit`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from unreel.core.errors import InvalidSettingError
+from unreel.engine.stage import Limit, Resources
+
+BLOCK_BYTES: Final = 8 * 2**20
+"""What a stage gives is cut into blocks of this size, or of one row where that is larger."""
+BLOCKS_AT_WORK: Final = 2
+"""While one block waits for its slowest row, the next one fills the permits that fell free."""
+BLOCKS_PER_WORKER: Final = 2 * BLOCKS_AT_WORK
+"""At work and waiting: what a worker that dies has to have repeated."""
+_SMALLEST_BLOCK: Final = 4
+_LARGEST_BLOCK: Final = 32
+_CONNECTIONS: Final = 32
+"""What one worker keeps busy: with a share for every processor, a pool that has not grown yet would leave most idle."""
+_LEAST_STORE: Final = 128 * 2**20
+_ROUND: Final = 100
+"""Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a cluster has, or may grow to."""
+
+    cpus: float
+    gpus: float = 0.0
+
+    @classmethod
+    def read(cls, now: Mapping[str, float], later: Mapping[str, float] | None) -> Self:
+        """Of Ray's words for what is there and for what its autoscaler may add up to."""
+        both = [now, later or {}]
+        cpus, gpus = (max(one.get(name, 0.0) for one in both) for name in ("CPU", "GPU"))
+        return cls(cpus, gpus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """The workers of one stage: from one to `most`, each with `cpus` and `in_flight` rows."""
+
+    most: int
+    in_flight: int
+    cpus: float
+    least: int = 1
+
+
+def crews(stages: Sequence[Resources], offer: Offer, *, workers: int | None) -> list[Crew]:
+    """The crew of each stage: `workers` where somebody chose, else up to what the cluster offers.
+
+    Raises:
+        InvalidSettingError: A stage needs a GPU, and the cluster has none.
+    """
+    for stage in stages:
+        if stage.gpus > offer.gpus:
+            problem = (
+                f"a worker needs {stage.gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"
+            )
+            setting, remedy = "engine", "Join one that has them, or use `local`"
+            raise InvalidSettingError(setting, problem, remedy)
+    asked = sum(stage.cpus for stage in stages) * (workers or 1)
+    # The first worker of each stage must find room beside those of all others, or none ever starts.
+    share = min(1.0, offer.cpus / asked) if asked else 1.0
+    return [_crew(stage, offer, workers=workers, share=share) for stage in stages]
+
+
+def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) -> Crew:
+    cpus = stage.cpus if share == 1.0 else math.floor(stage.cpus * share * _ROUND) / _ROUND
+    if stage.limit is Limit.ALONE:
+        return Crew(most=1, in_flight=stage.in_flight, cpus=cpus)
+    if workers is not None:
+        return Crew(least=workers, most=workers, in_flight=stage.in_flight, cpus=cpus)
+    room = [math.floor(offer.cpus / cpus)] if cpus else []
+    room += [math.floor(offer.gpus / stage.gpus)] if stage.gpus else []
+    most = max(1, min(room, default=1))
+    in_flight = stage.in_flight
+    if stage.limit is Limit.PROCESSORS:
+        in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
+    if stage.limit is Limit.SERVICE:
+        most = min(most, math.ceil(in_flight / _CONNECTIONS))
+        in_flight //= most
+    return Crew(most=most, in_flight=in_flight, cpus=cpus)
+
+
+def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
+    """How many rows are handed on together, and repeated together when the worker that holds them dies.
+
+    As many as a worker holds at once, since it waits for a block's slowest row; no more than leave a block
+    for every worker; not fewer than four where there are plenty, since each block costs the driver a
+    few milliseconds.
+    """
+    held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
+    share = math.ceil(n_rows / max(crew.most for crew in manned))
+    return max(1, min(_LARGEST_BLOCK, held, share))
+
+
+def store_bytes(manned: Sequence[Crew]) -> int:
+    """What all stages together may keep in the object store: no more than keeps their workers busy.
+
+    Twice the blocks that the workers hold, since each makes one while the one before is taken. Left to
+    itself Ray Data fills half of the store, all of which is made again when the node is lost.
+    """
+    blocks = sum(crew.most for crew in manned) * BLOCKS_PER_WORKER
+    return max(_LEAST_STORE, 2 * blocks * BLOCK_BYTES)

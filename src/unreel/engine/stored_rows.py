@@ -1,0 +1,127 @@
+"""A source that is a table: the driver reads what decides, workers read the rows.
+
+The driver goes through the few columns that make a question's key, asks what is due, and sends an address
+of eight bytes. Whoever does the work opens the table himself, at the version that was gone through, and
+makes the question there. So a hundred million rows never pass through one process.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.core.errors import raise_refusal
+from unreel.engine.stage import Row, failed, failure_of, stored
+
+if TYPE_CHECKING:
+    from unreel.engine.table import Table
+
+_AT: Final = "_at"
+"""Scratch column of a question that is still only an address."""
+_SCANNED: Final = 8_192
+_FETCHED: Final = 256
+
+
+def _own_key(row: Row) -> str:
+    key: str = row["key"]
+    return key
+
+
+class StoredRows:
+    """The rows of `table` as questions for `run`, in the order of the table.
+
+    Args:
+        table: Where they lie; as it is when the first question is asked for.
+        ask: Makes the question of a whole row, in the worker: it must pickle, and so must the table's place.
+            The key that it gives is not looked at.
+        key: Makes the question's key of a row with `columns` alone, in the driver.
+        columns: What `key` needs.
+        where: Rows that are questions, as a filter in Lance's SQL; by default those that did not fail.
+    """
+
+    def __init__(
+        self,
+        table: "Table",
+        ask: Callable[[Row], Row],
+        *,
+        key: Callable[[Row], str] = _own_key,
+        columns: Sequence[str] = ("key",),
+        where: str = "failure_reason IS NULL",
+    ) -> None:
+        self._table, self._ask = table, ask
+        self._key, self._columns, self._where = key, list(columns), where
+        self._dataset: Any = None
+
+    def __iter__(self) -> Iterator[Row]:
+        """The questions as keys and addresses; `Fetched` makes them whole."""
+        scanner = self._open().scanner(
+            columns=self._columns,
+            filter=self._where,
+            with_row_id=True,
+            batch_size=_SCANNED,
+            batch_readahead=2,
+            fragment_readahead=2,
+        )
+        with self._table.reading():
+            for batch in scanner.to_batches():
+                for row in batch.to_pylist():
+                    yield {"key": self._key(row), _AT: row["_rowid"]}
+
+    def fetch(self) -> "Fetch":
+        """What makes its questions whole, for whoever does the work."""
+        return Fetch(self._table, self._open().version, self._ask)
+
+    def _open(self) -> Any:
+        if self._dataset is None:
+            self._table.check()
+            self._dataset = self._table.open()
+        return self._dataset
+
+
+class Fetch:
+    """Makes questions of addresses, many at once; it travels without what it has opened."""
+
+    def __init__(self, table: "Table", version: int, ask: Callable[[Row], Row]) -> None:
+        self._table, self._version, self._ask = table, version, ask
+        self._dataset: Any = None
+
+    def __call__(self, rows: Sequence[Row]) -> list[Row]:
+        """The whole questions, in order; one that cannot be made is a failure.
+
+        Raises:
+            UnreadableSourceError: The version is gone, or damaged.
+        """
+        if self._dataset is None:
+            self._dataset = self._table.open(self._version)
+        found = self._table.at(self._dataset, [row[_AT] for row in rows])
+        return [self._made(row, whole) for row, whole in zip(rows, found, strict=True)]
+
+    def _made(self, row: Row, whole: Row) -> Row:
+        try:
+            return self._ask(whole) | stored(row)
+        except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
+            raise_refusal(error)
+            return failed(row, failure_of(error))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_dataset": None}
+
+
+class Fetched:
+    """Due questions of a table, whole for whoever goes through them.
+
+    A runner with workers elsewhere sends them `addresses`, and `fetch` once.
+    """
+
+    def __init__(self, addresses: Iterable[Row], source: StoredRows) -> None:
+        self.addresses = addresses
+        self._source = source
+
+    def __iter__(self) -> Iterator[Row]:
+        fetch = self._source.fetch()
+        source = iter(self.addresses)
+        while chunk := list(itertools.islice(source, _FETCHED)):
+            yield from fetch(chunk)
+
+    def fetch(self) -> Fetch:
+        """What makes the questions whole."""
+        return self._source.fetch()

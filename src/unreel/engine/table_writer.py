@@ -1,0 +1,189 @@
+"""What the one committer may do to a Lance table with one row for a key.
+
+A failure that is asked again *replaces* its row: the old row goes and the new one comes in the same
+commit, so a reader of any version, in any tool, sees one row for a key and `attempt` says which try
+it was. Keeping all tries and letting the latest win was the alternative; it would double keys for
+everyone who opens the table without unreel.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import lance
+import pyarrow as pa
+from lance.fragment import write_fragments
+from lance.optimize import Compaction, CompactionOptions
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.fragments import Fragment, find_joins
+from unreel.engine.keys import doubled_keys
+from unreel.engine.lock import WriterLock
+from unreel.engine.stage import Row
+from unreel.engine.table import Table
+
+KEEP_VERSIONS: Final = timedelta(hours=1)
+"""A reader may go on with the version it opened for this long."""
+
+_READ_AHEAD_BYTES: Final = 64 * 2**20
+"""Lance would read two gigabytes ahead of what is encoded anew."""
+_GROWTH_AT_WORK: Final = 8
+_GROWTH_AT_REST: Final = 2
+"""Rows come too fast to be copied often, and rest where nothing follows soon."""
+
+
+class TableWriter:
+    """Changes one table, by one thread of the process that holds its lock; each change is one commit.
+
+    Args:
+        table: The table; it is created when it does not exist, and widened when this release knows
+            columns that it has not.
+        lock: Held by the caller; looked at before each commit.
+        observe: Told `written` when new data lies in the store and `committed` when readers see it,
+            with a count of rows; `rewritten` and `compacted` likewise, with a count of fragments.
+    """
+
+    def __init__(
+        self, table: Table, *, lock: WriterLock, observe: Callable[[str, int], None]
+    ) -> None:
+        self._table = table
+        self._lock = lock
+        self._observe = observe
+        self._dataset = self._prepare()
+        self._began = datetime.now(UTC), time.monotonic()
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows whose keys are not in the table."""
+        self.add([self._table.schema.batch(rows)])
+
+    def add(self, batches: Sequence[Any]) -> None:
+        """Add the rows of `batches`, whose keys are not in the table, in one commit."""
+        data = pa.Table.from_batches(batches)
+        fragments = write_fragments(data, self._dataset, schema=self._dataset.schema)
+        self._commit(lance.LanceOperation.Append(fragments), data.num_rows)
+
+    def replace(self, batches: Sequence[Any]) -> None:
+        """Put rows in the place of those with their keys: out and in, in one commit."""
+        data = pa.Table.from_batches(batches)
+        merge = self._dataset.merge_insert("key")
+        merge = merge.when_matched_update_all().when_not_matched_insert_all()
+        transaction, _ = merge.execute_uncommitted(data)
+        self._commit(transaction, data.num_rows)
+
+    def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
+        """Join the fragments that `find_joins` names, if there are any."""
+        joins = find_joins(self._fragments(), growth=growth, at_least=at_least)
+        if not joins:
+            return
+        with self._table.reading():
+            tasks = [task for joined in joins for task in self._plan(joined)]
+            rewrites = [task.execute(self._dataset) for task in tasks]
+        n_rewritten = sum(rewrite.metrics.fragments_removed for rewrite in rewrites)
+        self._observe("rewritten", n_rewritten)
+        self._lock.verify()
+        before = self._dataset.version
+        if self._dataset.latest_version == before:
+            Compaction.commit(self._dataset, rewrites)
+        # One version keeps numbers free for the fragments, and the next has them.
+        if self._dataset.version not in {before + 1, before + 2}:
+            raise self._not_alone()
+        self._observe("compacted", n_rewritten)
+
+    def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
+        """Leave few fragments, and let go of versions older than `keep`."""
+        self.join(growth=_GROWTH_AT_REST)
+        self.let_go(keep=keep)
+
+    def let_go(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
+        """Remove versions older than `keep`, and what no version names."""
+        # Data without a manifest is what a killed committer left: only the holder of the lock writes.
+        # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
+        self._lock.verify()
+        older_than = keep + self._set_forward()
+        self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
+        self._dataset.checkout_latest()
+
+    def _fragments(self) -> list[Fragment]:
+        found = [fragment.metadata for fragment in self._dataset.get_fragments()]
+        return [
+            Fragment(
+                id=one.id,
+                rows=one.num_rows,
+                gone=one.physical_rows - one.num_rows,
+                n_bytes=sum(file.file_size_bytes or 0 for file in one.files),
+            )
+            for one in found
+        ]
+
+    def _plan(self, joined: list[Fragment]) -> list[Any]:
+        """The tasks that make one fragment of neighbours."""
+        ours = {fragment.id for fragment in joined}
+        others = [number for number in self._dataset.fragment_ids() if number not in ours]
+        options = CompactionOptions(
+            target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in joined),
+            excluded_fragment_ids=others,
+            num_threads=1,
+            batch_size=1024,
+            io_buffer_size=_READ_AHEAD_BYTES,
+        )
+        return list(Compaction.plan(self._dataset, options).tasks)
+
+    def _set_forward(self) -> timedelta:
+        """By how much the clock was set forward: Lance would take young versions for old ones."""
+        began, began_s = self._began
+        passed = timedelta(seconds=time.monotonic() - began_s)
+        return max(timedelta(), datetime.now(UTC) - began - passed)
+
+    def mend(self) -> int:
+        """Keep one row of each doubled key, an answer before a failure; how many rows went."""
+        doubled = set(doubled_keys(self._dataset))
+        if not doubled:
+            return 0
+        columns = ["key", "attempt", "failure_reason"]
+        kept: dict[str, tuple[bool, int, int]] = {}
+        seen: list[int] = []
+        for batch in self._dataset.scanner(columns=columns, with_row_id=True).to_batches():
+            for row in batch.to_pylist():
+                if row["key"] in doubled:
+                    seen.append(row["_rowid"])
+                    rank = (row["failure_reason"] is None, row["attempt"], -row["_rowid"])
+                    kept[row["key"]] = max(rank, kept.get(row["key"], rank))
+        gone = set(seen) - {-rank[2] for rank in kept.values()}
+        self._lock.verify()
+        self._dataset.delete(f"_rowid IN ({','.join(map(str, sorted(gone)))})")
+        return len(gone)
+
+    def _commit(self, operation: Any, n_rows: int) -> None:
+        self._observe("written", n_rows)
+        self._lock.verify()
+        before = self._dataset.version
+        if self._dataset.latest_version == before:
+            self._dataset = lance.LanceDataset.commit(self._dataset, operation, read_version=before)
+        # Lance lets two appends both win, so a foreign version is the only sign of a second writer.
+        if self._dataset.version != before + 1:
+            raise self._not_alone()
+        self._observe("committed", n_rows)
+
+    def _not_alone(self) -> UnreadableSourceError:
+        problem = "something else committed to it during this run"
+        remedy = "End the other writer and run again: nothing that was committed is asked twice"
+        return UnreadableSourceError(self._table.place.uri, problem, remedy)
+
+    def _prepare(self) -> Any:
+        place, schema = self._table.place, self._table.schema
+        if place.is_local:
+            # Lance goes where links lead, and removes what it takes for leftovers there.
+            folder, name = place.inside()
+            folder.make(name)
+            place.require_plain(whole=True)
+        if not self._table.exists():
+            empty = schema.arrow.empty_table()
+            lance.write_dataset(empty, place.uri, storage_options=place.storage_options)
+        dataset = self._table.open()
+        missing = [field for field in schema.arrow if field.name not in dataset.schema.names]
+        if missing:
+            dataset.add_columns(
+                pa.schema([field.with_nullable(nullable=True) for field in missing])
+            )
+        return dataset

@@ -1,0 +1,192 @@
+"""Which hashes of a large set may be near each other, without comparing all pairs.
+
+A band is a drawn choice of the 256 bits. Two hashes that differ by 10 bits agree in a band of 24 with a chance
+of 0.38, unrelated ones with about 2^-24; a dozen bands find nearly all of the first and next to none of the others.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.media.fingerprint import HASH_WORDS
+
+CROWD: Final = 64
+"""Of more hashes than these that agree in a band not every pair is looked at."""
+_WORD_BITS: Final = 64
+_SPARE_BITS: Final = 4
+_FEWEST_BITS: Final = 16
+_FURTHER_BITS: Final = 12
+_ROUNDS: Final = 4
+_MARK_BITS: Final = 24
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64(0xFFFFFFFF)
+_ONE: Final = np.uint64(1)
+
+Hashes = NDArray[np.uint64]
+"""Clips x words."""
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Places of clips, two and two."""
+
+    first: Places
+    second: Places
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "Pairs":
+        """Those that are chosen."""
+        return Pairs(self.first[chosen], self.second[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Bits that two hashes must share, and odd numbers that mix them to a key."""
+
+    masks: Hashes
+    odd: Hashes
+
+    def keys(self, hashes: Hashes) -> Hashes:
+        """32 bits in the upper half: equal where the bits of the band are."""
+        mixed = np.zeros(len(hashes), np.uint64)
+        for word in np.flatnonzero(self.masks):
+            mixed += (hashes[:, word] & self.masks[word]) * self.odd[word]
+        mixed ^= mixed >> _HALF
+        mixed *= _MIX
+        mixed &= ~_LOW
+        return mixed
+
+
+def draw_band(draw: np.random.Generator, n_bits: int) -> Band:
+    """A band of `n_bits` of 256."""
+    masks = np.zeros(HASH_WORDS, np.uint64)
+    for bit in draw.choice(HASH_WORDS * _WORD_BITS, n_bits, replace=False).tolist():
+        masks[bit // _WORD_BITS] |= np.uint64(1 << bit % _WORD_BITS)
+    return Band(masks, draw.integers(0, 1 << 63, HASH_WORDS, np.uint64) << _ONE | _ONE)
+
+
+def band_bits(n_clips: int) -> int:
+    """Bits of a band, so that a clip meets few unrelated ones in it, however many there are."""
+    return max(_FEWEST_BITS, n_clips.bit_length() + _SPARE_BITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hashed:
+    """The same frame of all clips, hashed in one way, or in two of which each is compared with the other."""
+
+    sides: tuple[Hashes, ...]
+    known: int
+    """Two of the first so many are not compared."""
+    most_bits: int
+
+    def meet(self, band: Band) -> tuple[Pairs, Hashes]:
+        """Pairs that agree in `band` and differ by `most_bits` at most; and who stands in crowds."""
+        entries = np.concatenate(
+            [
+                band.keys(side) | np.arange(len(side), dtype=np.uint64) << _ONE | np.uint64(number)
+                for number, side in enumerate(self.sides)
+            ]
+        )
+        if self.known:
+            entries = self._met_by_new(entries)
+        entries.sort()
+        small, crowded = _by_size(entries)
+        return self._near(_all_pairs(small)), crowded
+
+    def thin(
+        self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
+    ) -> Iterator[Pairs]:
+        """Pairs out of crowds: neighbours first, then one of each family that they made of it.
+
+        A crowd that still stands is parted by further bits. What those do not part is one hash that many
+        clips share, such as a black frame, and not what makes them copies: their other frames tell.
+        """
+        for _ in range(_ROUNDS):
+            if not len(crowded):
+                return
+            yield self._near(_neighbours(crowded))
+            keys = crowded & ~_LOW
+            whose = family(_places(crowded)) << 1 | _sides(crowded)
+            order = np.lexsort((whose, keys))
+            keys, whose = keys[order], whose[order]
+            first = np.append(True, (keys[1:] != keys[:-1]) | (whose[1:] != whose[:-1]))
+            small, crowded = _by_size(np.sort(crowded[order][first]))
+            yield self._near(_all_pairs(small))
+            band = draw_band(draw, _FURTHER_BITS)
+            further = np.zeros_like(crowded)
+            for number, side in enumerate(self.sides):
+                own = _sides(crowded) == number
+                further[own] = band.keys(side[_places(crowded[own])])
+            crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
+
+    def _met_by_new(self, entries: Hashes) -> Hashes:
+        """Those whose key a clip that is not known may have too."""
+        marked = np.zeros(1 << _MARK_BITS, np.bool_)
+        marks = entries >> np.uint64(64 - _MARK_BITS)
+        marked[marks[_places(entries) >= self.known]] = True
+        met: Hashes = entries[marked[marks]]
+        return met
+
+    def _near(self, entries: tuple[Hashes, Hashes]) -> Pairs:
+        """Those of the pairs that may be copies, by this frame."""
+        one, other = entries
+        first, second = _places(one), _places(other)
+        asked = (first != second) & (np.maximum(first, second) >= self.known)
+        if len(self.sides) > 1:
+            asked &= _sides(one) != _sides(other)
+        one, other, first, second = one[asked], other[asked], first[asked], second[asked]
+        apart = np.zeros(len(one), np.uint16)
+        for word in range(HASH_WORDS):
+            apart += np.bitwise_count(self._words(one, word) ^ self._words(other, word))
+        return Pairs(first, second).where(apart <= self.most_bits)
+
+    def _words(self, entries: Hashes, word: int) -> Hashes:
+        words: Hashes = self.sides[0][_places(entries), word]
+        if len(self.sides) > 1:
+            other = _sides(entries) == 1
+            words[other] = self.sides[1][_places(entries[other]), word]
+        return words
+
+
+def _places(entries: Hashes) -> Places:
+    return ((entries & _LOW) >> _ONE).astype(np.intp)
+
+
+def _sides(entries: Hashes) -> NDArray[np.intp]:
+    return (entries & _ONE).astype(np.intp)
+
+
+def _by_size(entries: Hashes) -> tuple[Hashes, Hashes]:
+    """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is left out."""
+    same = entries[1:] >> _HALF == entries[:-1] >> _HALF
+    entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
+    keys = entries >> _HALF
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    sizes = np.diff(np.append(starts, len(keys)))
+    each = np.repeat(sizes, sizes)
+    return entries[each <= CROWD], entries[each > CROWD]
+
+
+def _all_pairs(entries: Hashes) -> tuple[Hashes, Hashes]:
+    """Every two sorted entries of one key."""
+    keys = entries >> _HALF
+    one, other = [entries[:0]], [entries[:0]]
+    for step in range(1, CROWD):
+        (at,) = np.nonzero(keys[step:] == keys[:-step])
+        if not len(at):
+            break
+        one.append(entries[at])
+        other.append(entries[at + step])
+    return np.concatenate(one), np.concatenate(other)
+
+
+def _neighbours(entries: Hashes) -> tuple[Hashes, Hashes]:
+    (at,) = np.nonzero(entries[1:] >> _HALF == entries[:-1] >> _HALF)
+    return entries[at], entries[at + 1]

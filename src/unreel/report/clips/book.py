@@ -1,0 +1,77 @@
+"""The pages of a report's clips: each a list for people, and what the browser of clips reads as one scrolls.
+
+A page opened from disk may fetch nothing, so the report shows a page of clips in a hidden frame, which tells it
+what it holds: from disk and from a web server alike, and without a script from anywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.pages.page import render, whole_page
+
+FOLDER: Final = "clips"
+CHUNK: Final = 500
+"""Clips of one page."""
+RIGHT, WRONG, UNREADABLE, FAILED = range(4)
+STATUSES: Final = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
+_STYLES: Final = ("unreel.report:report.css",)
+_SCRIPTS: Final = ("unreel.report.clips:page.js",)
+
+
+def page_file(number: int) -> str:
+    """Where the page of that number lies, counted from 0."""
+    return f"{FOLDER}/{number + 1:04d}.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """All clips in pages."""
+
+    names: Sequence[str]
+    """Of those who answered."""
+    creators: Sequence[str]
+    lines: Sequence[list[Any]]
+    """Of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
+
+    @property
+    def n_pages(self) -> int:
+        """How many there are."""
+        return -(-len(self.lines) // CHUNK)
+
+    def holds(self, number: int) -> list[list[int]]:
+        """Whose clips the page has, of which kinds, and who answered how: what filters go by."""
+        lines = self._lines(number)
+        return [
+            sorted({creator for _, _, creator, _, _ in lines}),
+            sorted({kind for _, _, _, kinds, _ in lines for kind in kinds}),
+            sorted({who * len(STATUSES) + how for *_, said in lines for who, how in said}),
+        ]
+
+    def page(self, number: int, packed: str) -> str:
+        """The page as a document; `packed` are the details of its clips."""
+        lines, first = self._lines(number), number * CHUNK + 1
+        beside = {"before": number, "after": (number + 2) * (number + 1 < self.n_pages)}
+        body = render(
+            "unreel.report.clips:page.html",
+            title=f"Clips {first:,} to {first + len(lines) - 1:,} of {len(self.lines):,}",
+            names=self.names,
+            rows=[self._row(line) for line in lines],
+            **{way: f"{at:04d}.html" if at else "" for way, at in beside.items()},
+        )
+        return whole_page(
+            title="unreel report: clips",
+            body=body,
+            styles=_STYLES,
+            scripts=_SCRIPTS,
+            data={"report-page": {"clips": lines, "packed": packed}},
+        )
+
+    def _lines(self, number: int) -> Sequence[list[Any]]:
+        return self.lines[number * CHUNK : (number + 1) * CHUNK]
+
+    def _row(self, line: list[Any]) -> list[str]:
+        _, name, creator, _, said = line
+        told = {who: STATUSES[how] for who, how in said}
+        made_by = "real" if creator == -1 else self.creators[creator]
+        return [name, made_by, *(told.get(who, "") for who in range(len(self.names)))]

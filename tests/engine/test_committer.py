@@ -1,0 +1,165 @@
+"""Commits follow the rate of rows: soon where few come, large where many do."""
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import lance
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.core.errors import InvalidValueError
+from unreel.engine.committer import CommitPace, Committer
+from unreel.engine.place import Place
+from unreel.engine.progress import Progress
+from unreel.engine.stage import Row
+from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
+
+ROWS = st.integers(0, 10**10)
+
+
+def answers(n_rows: int, *, text: str = "real") -> list[Row]:
+    return [{"key": f"{number:06d}", "text": text} for number in range(n_rows)]
+
+
+def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> list[int]:
+    """How many rows went into each commit."""
+    sizes: list[int] = []
+    with Committer(
+        table, pace=pace or CommitPace(), on_commit=lambda keys, _: sizes.append(len(keys))
+    ) as sink:
+        for row in rows:
+            sink.add(row)
+    return sizes
+
+
+def until_due_s(pace: CommitPace, rows_a_second: float) -> float:
+    """How long the first row waits where rows come evenly."""
+    at_s = 0.0
+    while at_s < pace.seconds_for(int(at_s * rows_a_second)):
+        at_s += 0.01
+    return at_s
+
+
+@given(ROWS, ROWS)
+def test_commits_grow_with_what_is_there_and_what_waits_within_bounds(few: int, many: int) -> None:
+    few, many = sorted((few, many))
+    pace = CommitPace()
+    assert 256 <= pace.rows_after(few) <= pace.rows_after(many) <= 100_000
+    assert 2 <= pace.seconds_for(few) <= pace.seconds_for(many)
+    assert pace.seconds_for(100_000) < 15
+
+
+@given(ROWS, st.integers(1, 10**6), st.floats(0.01, 3600))
+def test_a_pace_that_is_given_is_kept_whatever_comes(
+    n_rows: int, rows: int, seconds: float
+) -> None:
+    pace = CommitPace(rows=rows, seconds=seconds)
+    assert (pace.rows_after(n_rows), pace.seconds_for(n_rows)) == (rows, seconds)
+
+
+@pytest.mark.parametrize(
+    ("rows_a_second", "least_s", "most_s"),
+    [(0.5, 2, 2.1), (100, 2, 2.1), (1_000, 5, 6), (5_000, 12, 13)],
+)
+def test_the_faster_rows_come_the_longer_a_commit_waits(
+    rows_a_second: float, least_s: float, most_s: float
+) -> None:
+    assert least_s <= until_due_s(CommitPace(), rows_a_second) <= most_s
+
+
+@given(ROWS, st.floats(0, 10**6))
+def test_where_a_commit_takes_long_rows_wait_longer_but_not_for_ever(
+    waiting: int, commit_s: float
+) -> None:
+    pace = CommitPace()
+    at_once_s, waits_s = pace.seconds_for(waiting), pace.seconds_for(waiting, commit_s=commit_s)
+    assert at_once_s <= waits_s <= max(at_once_s, 60)
+    assert waits_s >= min(4 * commit_s, 60)
+
+
+def test_commits_grow_from_small_ones_where_rows_come_fast(table: Table) -> None:
+    sizes = commit(table, answers(6_000))
+    assert sum(sizes) == table.count() == 6_000
+    assert sizes[0] <= 256
+    assert all(size <= max(256, sum(sizes[:n])) for n, size in enumerate(sizes))
+    assert len(sizes) <= 12
+
+
+def test_no_commit_has_more_rows_than_were_asked_for(table: Table) -> None:
+    sizes = commit(table, answers(700), pace=CommitPace(rows=64, seconds=60))
+    assert sizes == [64] * 10 + [60]
+
+
+def test_long_texts_are_committed_before_they_fill_the_memory(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 100_000)
+    monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 50_000)
+    sizes = commit(table, answers(100, text="x" * 10_000), pace=CommitPace(rows=1_000, seconds=60))
+    assert max(sizes) <= 20
+    assert table.count() == 100
+
+
+def test_a_row_above_every_bound_is_committed_all_the_same(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 1_000)
+    monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 1_000)
+    commit(table, answers(3, text="x" * 10_000))
+    assert [len(row["text"]) for row in table.rows()] == [10_000] * 3
+
+
+def test_offers_find_no_room_while_a_commit_takes_its_time(table: Table) -> None:
+    go_on = threading.Event()
+    with Committer(
+        table,
+        pace=CommitPace(rows=10, seconds=60),
+        on_commit=lambda _keys, _: None,
+        observe=lambda step, _n: step != "written" or bool(go_on.wait(60)) or None,
+    ) as sink:
+        taken, until_s = 0, time.monotonic() + 2
+        rows = iter(answers(1_000))
+        row = next(rows)
+        while time.monotonic() < until_s and taken < 1_000:
+            if sink.offer(row):
+                row, taken = next(rows), taken + 1
+        go_on.set()
+    assert 20 <= taken <= 30
+    assert table.count() == taken
+
+
+def test_finished_rows_are_kept_when_a_later_one_cannot_be(table: Table) -> None:
+    rows = [*answers(1_500), {"key": "z", "colour": "red"}]
+    with pytest.raises(InvalidValueError, match="colour"):
+        commit(table, rows, pace=CommitPace(rows=100_000, seconds=60))
+    assert table.count() >= 1_024
+
+
+def test_many_short_runs_leave_few_fragments(table: Table) -> None:
+    for row in answers(40):
+        commit(table, [row])
+    assert len(lance.dataset(table.place.uri).get_fragments()) <= 12
+    assert table.count() == 40
+
+
+def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
+    table = Table(Place(str(tmp_path / "answers.lance")), ANSWERS)
+    told: list[tuple[int, float]] = []
+
+    def count(keys: Sequence[str], progress: Progress) -> None:
+        del keys
+        told.append((progress.done + progress.failed, progress.totals["n"]))
+
+    def add_up(rows: Sequence[Row], totals: dict[str, float]) -> None:
+        totals["n"] = totals.get("n", 0.0) + len(rows)
+
+    with Committer(
+        table, pace=CommitPace(rows=10, seconds=60), on_commit=count, add_up=add_up
+    ) as sink:
+        for row in answers(35):
+            sink.add(row)
+    assert told == [(10, 10.0), (20, 20.0), (30, 30.0), (35, 35.0)]

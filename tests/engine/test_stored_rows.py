@@ -1,0 +1,123 @@
+"""A table as the source of a run: the driver reads keys, workers read rows, at one version."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.engine.place import Place
+from unreel.engine.run import run
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row, Stage
+from unreel.engine.stored_rows import Fetched, StoredRows
+from unreel.engine.table import Table
+from unreel.evaluate.tables import ANSWERS
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "stored_source.py"
+PIECES = TableSchema(name="pieces", version=1, columns={"text": "string", "length": "int64"})
+
+
+class Keep(Stage):
+    async def __call__(self, row: Row) -> Row:
+        return row
+
+
+class Echo(Stage):
+    async def __call__(self, row: Row) -> Row:
+        return row | {"text": row["_said"]}
+
+
+def ask(row: Row) -> Row:
+    if row["length"] == 13:
+        msg = "thirteen is no length. Take another"
+        raise InvalidValueError(msg)
+    return {"key": "not looked at", "_said": row["text"].upper(), "reviewer": "r"}
+
+
+def by_length(row: Row) -> str:
+    return f"q{row['length']}"
+
+
+@pytest.fixture
+def pieces(tmp_path: Path) -> Table:
+    return Table(Place(str(tmp_path / "pieces.lance")), PIECES)
+
+
+def put(pieces: Table, first: int, last: int) -> None:
+    rows = [{"key": f"p{n}", "text": f"piece {n}", "length": n} for n in range(first, last)]
+    run(rows, [Keep()], table=pieces)
+
+
+def test_rows_of_a_table_are_questions_under_a_key_of_their_own(
+    pieces: Table, table: Table
+) -> None:
+    put(pieces, 0, 600)
+    questions = StoredRows(pieces, ask, key=by_length, columns=["length"])
+    summary = run(questions, [Echo()], table=table)
+    assert (summary.done, dict(summary.failures)) == (599, {"stage-failed": 1})
+    rows = {row["key"]: row for row in table.rows()}
+    assert rows["q599"]["text"] == "PIECE 599"
+    assert {row["reviewer"] for key, row in rows.items() if key != "q13"} == {"r"}
+    assert rows["q13"]["failure_detail"].endswith("Take another")
+
+
+def test_what_has_an_answer_is_not_read_again(pieces: Table, table: Table) -> None:
+    put(pieces, 0, 40)
+    run(StoredRows(pieces, ask, where="length < 10"), [Echo()], table=table)
+    read: list[str] = []
+
+    def noting(row: Row) -> Row:
+        read.append(row["key"])
+        return ask(row)
+
+    summary = run(StoredRows(pieces, noting, where="length < 12"), [Echo()], table=table)
+    assert (summary.already, summary.done) == (10, 2)
+    assert read == ["p10", "p11"]
+
+
+def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: Table) -> None:
+    put(pieces, 0, 300)
+    source = StoredRows(pieces, ask)
+    sent = [len(pickle.dumps(row | {"attempt": 1})) for row in source]
+    assert len(sent) == 300
+    assert max(sent) < 100
+    fetched = list(Fetched(iter(source), source))
+    assert [row["key"] for row in fetched] == [f"p{n}" for n in range(300)]
+    assert fetched[7]["_said"] == "PIECE 7"
+
+
+def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(pieces: Table) -> None:
+    put(pieces, 0, 5)
+    source = StoredRows(pieces, ask)
+    addresses = iter(source)
+    first = next(addresses)
+    put(pieces, 5, 9)
+    assert len([first, *addresses]) == 5
+    fetch = pickle.loads(pickle.dumps(source.fetch()))
+    assert fetch([first])[0]["_said"] == "PIECE 0"
+
+
+def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
+    pieces: Table, table: Table
+) -> None:
+    put(pieces, 13, 15)
+    source = StoredRows(pieces, ask)
+    run(source, [Echo()], table=table)
+    again = StoredRows(Table(table.place, ANSWERS), lambda row: row)
+    assert [row["key"] for row in again] == ["p14"]
+    nowhere = Table(Place(str(pieces.place.path.with_name("none.lance"))), PIECES)
+    with pytest.raises(UnreadableSourceError, match="no pieces table"):
+        list(StoredRows(nowhere, ask))
+
+
+def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
+    typed = [sys.executable, str(BENCHMARK), "--rows", "1000", "--json"]
+    told = json.loads(subprocess.run(typed, check=True, capture_output=True, text=True).stdout)
+    ways = told["ways"]
+    assert ways["addresses"]["due"] == ways["rows"]["due"] == told["rows"] == 1000
+    assert ways["addresses"]["bytes_a_row"] < 120
+    assert ways["addresses"]["bytes_a_row"] < ways["rows"]["bytes_a_row"] / 8

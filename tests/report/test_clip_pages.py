@@ -1,0 +1,92 @@
+"""Clips in pages: read as one scrolls, from disk and from a server, found by filters, and listed without a script."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+
+from report.reported import write_large_run
+from unreel.report.clips.book import CHUNK
+from unreel.report.site import write_report
+
+N = 2 * CHUNK + 3
+LAST = f"clip-{N - 1:06d}"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "out" / "clips").mkdir(parents=True)
+    (folder / "out" / "clips" / "0009.html").write_text("of an earlier report")
+    (folder / "out" / "clips" / "mine.txt").write_text("of somebody")
+    write_report([write_large_run(folder, n_answers=N)], folder / "out", media="none")
+    return folder / "out"
+
+
+def test_each_page_lists_its_clips_and_leads_to_the_next(report: Path) -> None:
+    names = sorted(path.name for path in (report / "clips").iterdir())
+    assert names == ["0001.html", "0002.html", "0003.html", "mine.txt"]
+    first, last = (report / "clips" / names[i] for i in (0, 2))
+    assert LAST not in first.read_text(encoding="utf-8")
+    assert 'href="0002.html" rel="next"' in first.read_text(encoding="utf-8")
+    assert 'rel="next"' not in last.read_text(encoding="utf-8")
+    assert f"<td>{LAST}</td>" in last.read_text(encoding="utf-8")
+    assert LAST not in (report / "index.html").read_text(encoding="utf-8")
+
+
+def test_without_a_script_the_report_leads_to_every_page(report: Path, chromium: Any) -> None:
+    page = chromium.new_context(java_script_enabled=False).new_page()
+    page.goto((report / "index.html").as_uri())
+    page.locator("noscript a").last.click()
+    assert page.locator("tbody tr").count() == 3
+    page.get_by_text("The page before").click()
+    assert page.locator("tbody tr").count() == CHUNK
+
+
+@pytest.mark.alone
+def test_pages_are_read_as_one_scrolls_and_searches_from_disk_and_from_a_server(
+    report: Path, watched: Any, serve: Callable[[Path], str]
+) -> None:
+    for address in ((report / "index.html").as_uri(), serve(report) + "index.html"):
+        sheet = watched.open_at(address)
+        assert sheet.locator("#found").inner_text() == f"{N:,} of {N:,} clips"
+        for _ in range(CHUNK // 60 + 1):
+            sheet.locator("#more").scroll_into_view_if_needed()
+            sheet.wait_for_timeout(50)
+        watched.wait(f"document.querySelectorAll('.clip-row').length > {CHUNK}")
+        sheet.locator("input[name=name]").fill(LAST)
+        watched.wait("document.querySelectorAll('.clip-row').length === 1")
+        sheet.locator(".clip-row a").click()
+        sheet.locator("#clip .answer").wait_for()
+        assert "page=3" in sheet.url
+        assert sheet.locator("#found").inner_text() == f"1 of {N:,} clips"
+
+
+@pytest.mark.alone
+def test_an_address_leads_to_a_clip_of_a_page_that_was_not_read(report: Path, watched: Any) -> None:
+    page = (report / "clips" / "0003.html").read_text(encoding="utf-8")
+    short = page.partition('"clips":[["')[2][:12]
+    for more in ("&page=3", "", "&page=77"):
+        watched.open_at("about:blank")
+        sheet = watched.open_at((report / "index.html").as_uri() + f"#clip={short}{more}")
+        sheet.locator("#clip .answer").wait_for()
+        assert sheet.locator("#clip-title").inner_text() == f"clip-{2 * CHUNK:06d}"
+
+
+@pytest.mark.alone
+def test_sorting_goes_over_all_pages_and_a_page_that_is_gone_is_told(
+    report: Path, narrow: Any, tmp_path: Path
+) -> None:
+    sheet = narrow.open(report / "index.html")
+    sheet.locator("#list thead button").first.dispatch_event("click")
+    sheet.locator("#list thead button").first.dispatch_event("click")
+    narrow.wait(f"document.querySelector('.clip-name')?.textContent === '{LAST}'")
+    (tmp_path / "index.html").write_bytes((report / "index.html").read_bytes())
+    sheet = narrow.open(tmp_path / "index.html")
+    sheet.locator("input[name=name]").fill(LAST)
+    narrow.wait("document.querySelector('#found').textContent.includes('could not be read')")
+    narrow.complaints.clear()  # the browser's own words for a file that is not there
