@@ -90,9 +90,7 @@ def measure(place: Path, asked: Any) -> dict[str, float]:
     if asked.through == "run":
         run(_questions(asked.rows), [Idle()], table=table, pace=pace, observe=watch.step)
     else:
-        with Committer(
-            table, pace=pace, on_commit=lambda _keys, _progress: None, observe=watch.step
-        ) as sink:
+        with Committer(table, pace=pace, on_commit=lambda _: None, observe=watch.step) as sink:
             for row in _questions(asked.rows):
                 sink.add(_answered(row))
     wall_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s

@@ -14,6 +14,7 @@ from seaweed import s3
 from stalls import Stalls, watch_stalls
 from studio import studio
 from unreel.core.settings import read_settings
+from warm import Warm, warm_process
 
 __all__ = [
     "chromium",
@@ -42,6 +43,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+    """What starts commands without the cost of a start."""
+    with warm_process(tmp_path_factory.mktemp("warm")) as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)

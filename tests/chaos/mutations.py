@@ -140,7 +140,7 @@ MUTATIONS = (
         (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
     ),
     Mutation(
-        "keys are told before their commit",
+        "progress is told before its commit",
         "committer.py",
         """                write(draft.batches)
                 self._report(draft)
@@ -148,7 +148,7 @@ MUTATIONS = (
         """                self._report(draft)
                 write(draft.batches)
 """,
-        (TABLE + "test_keys_are_told_once_readers_can_see_them",),
+        (TABLE + "test_progress_is_told_once_readers_can_see_it",),
     ),
     Mutation(
         "committed is said before the commit",

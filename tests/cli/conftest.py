@@ -1,35 +1,21 @@
 import subprocess
-import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from unreel.media.synthesise import ClipRecipe, synthesise
+from warm import Warm
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, warm: Warm) -> Run:
     """Runs `unreel` as a person would, in an empty folder."""
-
-    def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "from unreel.cli.main import main; main()",
-                *map(str, arguments),
-            ],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-        )
-
-    return command
+    return partial(warm.run, cwd=tmp_path)
 
 
 @pytest.fixture

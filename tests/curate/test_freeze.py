@@ -3,19 +3,25 @@
 import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from unreel.benchmarks.entry import take_census
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
+from unreel.core.writing import Folder
+from unreel.curate.freeze.media import Media, copy_media
 from unreel.curate.freeze.section import FreezeSection
 from unreel.curate.freeze.take import take
 from unreel.curate.job import curate
 from unreel.curate.pieces import Shelf
 from unreel.curate.publish.hub import Accepted, publish
+from unreel.curate.sorted_runs import SortedRuns
 from unreel.curate.state import Work
+from unreel.curate.step import Workbench
 from unreel.engine.access import Access
 from unreel.engine.place import Place
 from unreel.evaluate.job import Run, evaluate
@@ -122,6 +128,37 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 
+def lost_among_many(curation, tmp_path: Path, *, n_clips: int) -> tuple[Media, Workbench]:
+    """One file under many names, the first of which leads nowhere."""
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"a film")
+    runs = SortedRuns(Folder(tmp_path), "media")
+    for number in range(n_clips):
+        place = film if number else tmp_path / "gone.mp4"
+        runs.add((f"train/media/{number:04}.mp4", clip_id(film), str(place), 6))
+    return Media(Folder(tmp_path), runs.end()), curation({"path": "films"}).bench
+
+
+def test_copying_ends_at_the_first_file_that_is_lost(curation, tmp_path) -> None:
+    media, bench = lost_among_many(curation, tmp_path, n_clips=1_000)
+    target = bench.place / "benchmark"
+    with pytest.raises(UnreadableSourceError, match=r"gone\.mp4.*Put it back"):
+        copy_media(media, target, bench)
+    assert len(target.names()) < 500
+
+
+def test_a_target_that_cannot_be_written_to_is_not_blamed_on_the_source(curation, tmp_path) -> None:
+    media, bench = lost_among_many(curation, tmp_path, n_clips=1)
+    (tmp_path / "gone.mp4").write_bytes(b"a film")
+    target = bench.place / "benchmark"
+    (target.path / "train").mkdir(parents=True)
+    (target.path / "train/media").symlink_to(tmp_path)
+    with pytest.raises(UnreadableSourceError, match="is a link") as told:
+        copy_media(media, target, bench)
+    assert "cannot be copied" in str(told.value)
+    assert "Put it back" not in str(told.value)
+
+
 def test_nothing_to_freeze_is_told_and_the_reasons_are_kept(tmp_path, curation, quarantine) -> None:
     (tmp_path / "films").mkdir()
     (tmp_path / "films/a.mp4").write_text("no video")
@@ -215,3 +252,13 @@ def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage
     job = curation({"path": str(footage)})
     with Shelf.of(job.bench).lock(), pytest.raises(UnreadableSourceError, match="another run"):
         curate(job)
+
+
+def test_videos_in_a_folder_called_pieces_outlive_a_curation_beside_it(
+    footage, curation, tmp_path, tree
+) -> None:
+    shutil.copytree(footage, tmp_path / "pieces")
+    before = tree(tmp_path / "pieces")
+    job = curation({"path": "pieces"}, out=".")
+    assert sum(curate(job).frozen.clips.values()) == 10
+    assert tree(tmp_path / "pieces") == before

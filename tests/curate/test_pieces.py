@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import resource
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curate.matched import match_lengths
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Clip, Generated, Real
@@ -25,13 +27,13 @@ from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.writing import Folder
 from unreel.curate.duplicates.prints import StoredPrints
 from unreel.curate.freeze.manifest import Manifest
-from unreel.curate.freeze.splits import Member, assign_splits
+from unreel.curate.freeze.splits import Member, assign_splits, draw_splits
 from unreel.curate.keys import Keys
 from unreel.curate.leaving import LeavingOut
-from unreel.curate.lengths.matching import TooShort, Trim, match_lengths
 from unreel.curate.measures import MeasuredShot
 from unreel.curate.piece import CONTRADICTION, LeftOut, MadeFile, Piece
 from unreel.curate.pieces import NO_PIECES, Shelf, keep_once
+from unreel.curate.sorted_runs import SortedRuns, read_runs
 from unreel.media.borders import Borders
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, Fingerprint
 from unreel.media.render import Crop, Cut
@@ -173,6 +175,39 @@ def test_the_same_bytes_are_kept_once_and_not_at_all_under_two_labels(shelf) -> 
     assert told["c"][1].endswith("another: c, e")
 
 
+def test_two_cuts_of_one_file_are_two_pieces(shelf) -> None:
+    piece = piece_of("a")
+    put = [piece, replace(piece, cut=Cut(first_frame=0, end_frame=3))]
+    kept, out = keep_once(shelf.sift("any", put).pieces, step="any")
+    assert list(kept) == put
+    assert list(out) == []
+
+
+def test_a_shelf_is_cleared_of_what_no_step_reads_and_of_nothing_below_it(shelf) -> None:
+    kept = shelf.sift("kept", [piece_of("a")]).pieces
+    shelf.sift("gone", [piece_of("b")])
+    shelf.folder.write("own/film.mp4", b"a film")
+    shelf.clear(keep=kept)
+    assert shelf.folder.files() == ["kept.rows", "own/film.mp4"]
+
+
+def test_lines_in_many_runs_are_read_with_few_files_open(shelf, monkeypatch) -> None:
+    monkeypatch.setattr("unreel.curate.sorted_runs._RUN", 2)
+    lines = [(number, "x") for number in np.random.default_rng(0).permutation(1_001).tolist()]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_open = max(int(own.name) for own in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 25, hard))
+    try:
+        runs = SortedRuns(shelf.folder, "many")
+        for line in lines:
+            runs.add(line)
+        files = runs.end()
+        assert list(read_runs(shelf.folder, files)) == sorted(lines)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert shelf.folder.files() == sorted(files)
+
+
 def test_what_is_left_out_is_told_in_one_order_whoever_left_it(shelf, monkeypatch) -> None:
     monkeypatch.setattr("unreel.curate.sorted_runs._RUN", 7)
     rng = np.random.default_rng(0)
@@ -213,6 +248,19 @@ def test_a_manifest_has_the_same_bytes_as_if_it_were_written_at_once() -> None:
     assert (
         hashlib.sha256(streamed.getvalue()).digest() == hashlib.sha256(at_once.getvalue()).digest()
     )
+
+
+def test_the_same_bytes_go_one_way_whatever_video_they_come_from(shelf, curation) -> None:
+    put = [
+        replace(piece_of(f"{number}-{twin}", clip=f"{number}"), source=digest_id(f"{number}{twin}"))
+        for number in range(12)
+        for twin in "ab"
+    ]
+    pieces = shelf.sift("any", put).pieces
+    bench = curation({"path": "films"}).bench
+    splits = draw_splits(bench, pieces, shares=(1, 1, 1), seed=0)
+    assert splits[::2].tolist() == splits[1::2].tolist()
+    assert set(splits) == {0, 1, 2}
 
 
 def split_in_fractions(
@@ -295,8 +343,7 @@ def test_a_length_is_given_to_as_many_as_can_fill_one(
         if able and able[-1] >= target:
             able.pop()
             n_filled += 1
-    trims = [trim for trim in found.values() if isinstance(trim, Trim)]
+    trims = {name: length_s for name, length_s in found.items() if length_s is not None}
     assert len(trims) == n_filled
-    assert not Counter(trim.length_s for trim in trims) - Counter(targets)
-    for name, trim in found.items():
-        assert isinstance(trim, TooShort) or trim.length_s <= real[name]
+    assert not Counter(trims.values()) - Counter(targets)
+    assert all(length_s <= real[name] for name, length_s in trims.items())

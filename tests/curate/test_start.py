@@ -91,6 +91,21 @@ def test_the_same_seed_draws_the_same_bytes(sample, tmp_path, tree) -> None:
     assert tree(tmp_path / "again") == tree(sample.parent)
 
 
+def test_a_check_leaves_out_the_names_that_a_run_leaves_out(sample, curation, tmp_path) -> None:
+    film = next(sample.parent.rglob("*.mp4")).read_bytes()
+    for number in (1, 2):
+        (tmp_path / f"films{number}").mkdir()
+        (tmp_path / f"films{number}/a.mp4").write_bytes(film)
+    without = {"path": "films1", "label": "real"}
+    job = curation([without, without | {"path": "films2", "licence": "CC0"}], require_licence=True)
+    checked = check(job.recipe, root=tmp_path, access=job.bench.access)
+    assert [count.left_out for count in checked.sources] == [{"no-licence": 1}, {"rejected": 1}]
+    with pytest.raises(InvalidSettingError, match="no clip is left"):
+        curate(job)
+    lines = (job.bench.place.path / "quarantine.jsonl").read_text().splitlines()
+    assert [json.loads(line)["reason"] for line in lines] == ["no-licence", "rejected"]
+
+
 def test_a_check_counts_what_is_known_and_opens_nothing(sample, tree) -> None:
     before = tree(sample.parent)
     checked = looked_at(sample)

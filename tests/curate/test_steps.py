@@ -157,6 +157,18 @@ def test_injected_twins_carry_their_truth_into_the_benchmark(tmp_path, curation)
         assert all(mark.box.y1 <= 5 / 6 for mark in trace.track)
 
 
+def test_clips_that_injecting_makes_the_same_are_kept_once(tmp_path, curation, quarantine) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    data = synthesise(ClipRecipe(width=192, height=128, n_frames=48, seed=1))
+    (films / "a.mp4").write_bytes(data)
+    (films / "b.mp4").write_bytes(data + b"\0\0\0\x08free")
+    job = curation({"path": "films", "label": "real"}, inject={"categories": ["sudden-blurring"]})
+    names = [piece.entry.name for piece in curate(job).pieces]
+    assert [name for name in names if "+" not in name] == ["a.mp4"]
+    assert quarantine(job)["b.mp4"] == "inject: duplicate"
+
+
 def test_cleaned_copies_are_frozen_beside_their_clips(tmp_path, curation) -> None:
     pytest.importorskip("cv2", reason="needs the extra `curate`")
     write_clip(tmp_path / "films/a.mp4", frames(30, seed=1))

@@ -19,6 +19,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
+from unreel.curate.cluster import take
 from unreel.curate.cluster.grouping import cluster, embed, sample_evenly
 from unreel.curate.describe.difficulty import (
     Difficulty,
@@ -29,6 +30,7 @@ from unreel.curate.describe.difficulty import (
     measure_diversity,
 )
 from unreel.curate.describe.story import tell_story
+from unreel.curate.step import Subject
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.reality.prompts import STORYBOARD
@@ -148,6 +150,20 @@ def test_stories_without_a_direction_are_left_out() -> None:
     found = embed({"one": "aab", "two": "zzz", "three": "bb"}, Letters())
     assert set(found) == {"one", "three"}
     assert found["three"].tolist() == [0, 1]
+
+
+def test_a_clip_that_is_asked_about_twice_takes_no_other_group(monkeypatch) -> None:
+    pytest.importorskip("sklearn", reason="needs the extra `curate`")
+    monkeypatch.setattr(take, "MiniLmEncoder", Letters)
+    told = {"1": "aaaaaaab", "2": "b", "3": "a", "4": "b"}
+    asked = [
+        Subject(clip=ClipId(clip), name=clip, location="", given={"story": told[clip]})
+        for clip in "11234"
+    ]
+    grouped = take.group_stories(asked, seed=0)
+    groups = [grouped(place).group for place in range(5)]
+    assert groups[0] == groups[1] == groups[3]
+    assert groups[2] == groups[4] != groups[0]
 
 
 class Teller:

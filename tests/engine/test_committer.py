@@ -1,5 +1,6 @@
 """Commits follow the rate of rows: soon where few come, large where many do."""
 
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -27,13 +28,13 @@ def answers(n_rows: int, *, text: str = "real") -> list[Row]:
 
 def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> list[int]:
     """How many rows went into each commit."""
-    sizes: list[int] = []
+    told = [0]
     with Committer(
-        table, pace=pace or CommitPace(), on_commit=lambda keys, _: sizes.append(len(keys))
+        table, pace=pace or CommitPace(), on_commit=lambda so_far: told.append(so_far.done)
     ) as sink:
         for row in rows:
             sink.add(row)
-    return sizes
+    return [after - before for before, after in itertools.pairwise(told)]
 
 
 def until_due_s(pace: CommitPace, rows_a_second: float) -> float:
@@ -118,7 +119,7 @@ def test_offers_find_no_room_while_a_commit_takes_its_time(table: Table) -> None
     with Committer(
         table,
         pace=CommitPace(rows=10, seconds=60),
-        on_commit=lambda _keys, _: None,
+        on_commit=lambda _: None,
         observe=lambda step, _n: step != "written" or bool(go_on.wait(60)) or None,
     ) as sink:
         taken, until_s = 0, time.monotonic() + 2
@@ -150,8 +151,7 @@ def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
     table = Table(Place(str(tmp_path / "answers.lance")), ANSWERS)
     told: list[tuple[int, float]] = []
 
-    def count(keys: Sequence[str], progress: Progress) -> None:
-        del keys
+    def count(progress: Progress) -> None:
         told.append((progress.done + progress.failed, progress.totals["n"]))
 
     def add_up(rows: Sequence[Row], totals: dict[str, float]) -> None:
@@ -163,3 +163,21 @@ def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
         for row in answers(35):
             sink.add(row)
     assert told == [(10, 10.0), (20, 20.0), (30, 30.0), (35, 35.0)]
+
+
+def test_what_is_offered_during_a_commit_does_not_shorten_what_it_took(table: Table) -> None:
+    sink: Committer
+
+    def slow(step: str, _rows: int) -> None:
+        if step == "written":
+            time.sleep(0.3)
+            sink.offer(answers(2)[1])
+            time.sleep(0.1)
+
+    sink = Committer(table, pace=CommitPace(), on_commit=lambda _: None, observe=slow)
+    with sink:
+        sink.add(answers(1)[0])
+        while not sink.progress.done:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        assert sink._commit_s >= 0.4

@@ -16,7 +16,7 @@ from unreel.evaluate.tables import ANSWERS
 @pytest.mark.parametrize("moment", ["rewritten", "compacted"])
 def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment: str) -> None:
     table = Table(s3 / f"outlasted-{moment}.lance", ANSWERS)
-    with Committer(table, pace=CommitPace(rows=1), on_commit=lambda _keys, _progress: None) as sink:
+    with Committer(table, pace=CommitPace(rows=1), on_commit=lambda _: None) as sink:
         for key in "abc":
             sink.add({"key": key, "text": key})
     others = f"outlasted-{moment}.lance/data/written-by-the-next-one.lance"
@@ -45,7 +45,7 @@ def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: Place) ->
     with (
         pytest.raises(UnreadableSourceError, match="took over"),
         Committer(
-            table, pace=CommitPace(rows=1), on_commit=lambda _keys, _: None, observe=lose_the_lease
+            table, pace=CommitPace(rows=1), on_commit=lambda _: None, observe=lose_the_lease
         ) as sink,
     ):
         sink.add({"key": "a", "text": "a"})

@@ -20,7 +20,7 @@ from unreel.evaluate.tables import ANSWERS
 
 
 def commit(table: Table, *rows: Row) -> None:
-    with Committer(table, pace=CommitPace(), on_commit=lambda _keys, _: None) as sink:
+    with Committer(table, pace=CommitPace(), on_commit=lambda _: None) as sink:
         for row in rows:
             sink.add(row)
 

@@ -15,7 +15,7 @@ SHAPES = st.builds(
     in_flight=st.integers(1, 300),
     limit=st.sampled_from(Limit),
 )
-OFFERS = st.builds(Offer, st.floats(1, 4096), st.floats(1, 512))
+OFFERS = st.builds(Offer, st.floats(1, 4096), st.floats(5, 512))
 
 
 @given(stages=st.lists(SHAPES, min_size=1, max_size=5), offer=OFFERS)
@@ -32,9 +32,9 @@ def test_no_stage_alone_asks_for_more_than_there_is(stage, offer) -> None:
     assert crew.most == 1 or crew.most * stage.gpus <= offer.gpus
 
 
-@given(stage=SHAPES, offer=OFFERS)
-def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer) -> None:
-    (crew,) = crews([stage], offer, workers=None)
+@given(stage=SHAPES, offer=OFFERS, workers=st.none() | st.integers(1, 64))
+def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, workers) -> None:
+    (crew,) = crews([stage], offer, workers=workers)
     assert crew.in_flight >= 1
     if stage.limit in {Limit.SERVICE, Limit.ALONE}:
         assert crew.most * crew.in_flight <= stage.in_flight
@@ -70,8 +70,19 @@ def test_a_number_of_workers_that_somebody_chose_is_taken_as_it_is() -> None:
 
 
 def test_a_stage_for_gpus_does_not_wait_for_ever_where_there_are_none() -> None:
-    with pytest.raises(InvalidSettingError, match="needs 1 GPUs and the Ray cluster offers 0"):
+    with pytest.raises(InvalidSettingError, match="need 1 GPUs and the Ray cluster offers 0"):
         crews([Resources(gpus=1)], Offer(8), workers=None)
+
+
+def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> None:
+    with pytest.raises(InvalidSettingError, match="need 2 GPUs and the Ray cluster offers 1"):
+        crews([Resources(gpus=1), Resources(gpus=1)], Offer(8, 1), workers=None)
+
+
+def test_a_chosen_number_of_workers_shares_the_processors_of_a_machine() -> None:
+    scan = Resources(cpus=1, in_flight=64, limit=Limit.PROCESSORS)
+    (crew,) = crews([scan], Offer(64), workers=4)
+    assert (crew.least, crew.most, crew.in_flight) == (4, 4, 1)
 
 
 def test_what_an_autoscaler_may_add_counts_as_offered() -> None:

@@ -121,3 +121,9 @@ def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
     assert ways["addresses"]["due"] == ways["rows"]["due"] == told["rows"] == 1000
     assert ways["addresses"]["bytes_a_row"] < 120
     assert ways["addresses"]["bytes_a_row"] < ways["rows"]["bytes_a_row"] / 8
+
+
+def test_a_key_that_cannot_be_made_is_not_blamed_on_the_table(pieces: Table) -> None:
+    put(pieces, 0, 2)
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(StoredRows(pieces, ask, key=lambda row: str(int(row["key"]))))

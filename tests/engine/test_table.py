@@ -1,5 +1,6 @@
 """Tables hold one row for a key, whoever comes, and read the rows of every release."""
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -28,9 +29,7 @@ from unreel.evaluate.tables import ANSWERS
 
 
 def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:
-    with Committer(
-        table, pace=pace or CommitPace(), on_commit=lambda _keys, _progress: None
-    ) as sink:
+    with Committer(table, pace=pace or CommitPace(), on_commit=lambda _: None) as sink:
         for row in rows:
             sink.add(row)
     return sink.progress
@@ -53,24 +52,22 @@ def test_what_was_committed_is_read_back(table: Table) -> None:
 
 
 def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
-    sizes: list[int] = []
+    told: list[int] = []
     with Committer(
         table,
         pace=CommitPace(rows=10, seconds=60),
-        on_commit=lambda keys, _: sizes.append(len(keys)),
+        on_commit=lambda so_far: told.append(so_far.done),
     ) as sink:
         for row in answers(*map(str, range(35))):
             sink.add(row)
-    assert sum(sizes) == 35
-    assert max(sizes) <= 20
-    assert len(sizes) >= 2
+    assert told[-1] == 35
+    assert max(after - before for before, after in itertools.pairwise([0, *told])) <= 20
+    assert len(told) >= 2
 
 
 def test_a_lone_row_is_committed_when_it_is_old_enough(table: Table) -> None:
     seen = threading.Event()
-    with Committer(
-        table, pace=CommitPace(seconds=0.05), on_commit=lambda _keys, _: seen.set()
-    ) as sink:
+    with Committer(table, pace=CommitPace(seconds=0.05), on_commit=lambda _: seen.set()) as sink:
         sink.add(answers("a")[0])
         assert seen.wait(20)
 
@@ -139,7 +136,7 @@ def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(table:
 
 def test_a_second_committer_of_this_process_is_refused(table: Table) -> None:
     with (
-        Committer(table, pace=CommitPace(), on_commit=lambda _keys, _: None),
+        Committer(table, pace=CommitPace(), on_commit=lambda _: None),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
     ):
         commit(table, answers("a"))
@@ -172,9 +169,7 @@ def test_a_foreign_commit_during_a_run_ends_it(table: Table) -> None:
 
     with (
         pytest.raises(UnreadableSourceError, match="something else committed"),
-        Committer(
-            table, pace=CommitPace(), on_commit=lambda _keys, _: None, observe=intrude
-        ) as sink,
+        Committer(table, pace=CommitPace(), on_commit=lambda _: None, observe=intrude) as sink,
     ):
         sink.add(answers("b")[0])
     assert {row["key"] for row in table.rows()} == {"a", "z"}
@@ -202,17 +197,17 @@ def test_a_reader_goes_on_with_its_version_after_a_compaction(table: Table) -> N
     assert set(reader.to_table(columns=["key"])["key"].to_pylist()) == set("abcdefgh")
 
 
-def test_keys_are_told_once_readers_can_see_them(table: Table) -> None:
-    unseen: list[str] = []
+def test_progress_is_told_once_readers_can_see_it(table: Table) -> None:
+    told: list[tuple[int, int]] = []
 
-    def look(keys: Sequence[str], _progress: Progress) -> None:
-        unseen.extend(set(keys) - set(table.held(keys)))
+    def look(progress: Progress) -> None:
+        told.append((progress.done, table.count()))
 
     with Committer(table, pace=CommitPace(rows=3), on_commit=look) as sink:
         for row in answers(*map(str, range(10))):
             sink.add(row)
-    assert table.count() == 10
-    assert unseen == []
+    assert told[-1] == (10, 10)
+    assert [seen for done, seen in told if seen != done] == []
 
 
 def test_every_row_is_stored_as_it_was_given(table: Table) -> None:

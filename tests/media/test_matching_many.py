@@ -112,6 +112,18 @@ def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
     assert find_matches(prints, seed=3) == find_matches(prints, seed=3)
 
 
+@pytest.mark.usefixtures("banded")
+def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) -> None:
+    prints = copied(drawn(400), np.arange(200) // 5, bits=8)
+    at_once, sizes, levelled = find_matches(prints), [0], matching._levelled
+    monkeypatch.setattr(matching, "_CODES_AT_ONCE", 50)
+    monkeypatch.setattr(
+        matching, "_levelled", lambda grids: sizes.append(len(grids)) or levelled(grids)
+    )
+    assert find_matches(prints) == at_once
+    assert max(sizes) == 50
+
+
 @pytest.mark.parametrize("few", [0, 10_000])
 def test_a_crowd_of_one_scene_is_one_family_told_by_fewer_pairs_than_all(monkeypatch, few) -> None:
     monkeypatch.setattr(matching, "FEW", few)

@@ -28,10 +28,8 @@ from unreel.engine.access import Access
 from unreel.engine.place import Place
 
 MISSING: Final = "no-file"
-DOUBLED: Final = "name-taken"
 _WHY: Final = {
     MISSING: "no regular file lies there. Check its path",
-    DOUBLED: "an earlier source has a clip of that name. Give source.name",
     NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
 }
 _SHOWN: Final = 3
@@ -116,7 +114,8 @@ def check(recipe: CurateRecipe, *, root: Path, access: Access) -> Checked:
     """What `recipe` would do with relative paths from `root`."""
     around = Surroundings(root=root, access=access, place=Place(str(root)))
     members: list[Member] = []
-    sources = tuple(_count(section, recipe, around, members) for section in recipe.source)
+    names = Names()
+    sources = tuple(_count(section, recipe, around, members, names) for section in recipe.source)
     problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
     problems += _missing_tools(recipe)
     problems += _unusable(recipe, root, access.settings)
@@ -139,20 +138,23 @@ def check(recipe: CurateRecipe, *, root: Path, access: Access) -> Checked:
 
 
 def _count(
-    section: SourceSection, recipe: CurateRecipe, around: Surroundings, members: list[Member]
+    section: SourceSection,
+    recipe: CurateRecipe,
+    around: Surroundings,
+    members: list[Member],
+    names: Names,
 ) -> SourceCount:
-    """What the section names; its usable clips are added to `members`."""
+    """What the section names; its usable clips are added to `members`, all that it names to `names`."""
     if is_url(section.path):
         remark = "in a store, which is not asked here"
         return SourceCount(path=section.path, labels={}, left_out={}, remark=remark)
-    taken = {member.clip for member in members}
     labels: Counter[str] = Counter()
     left: Counter[str] = Counter()
     examples: list[str] = []
     problem = ""
     try:
-        for row in _named_once(list_sources([section], around)):
-            reason, name = _reason(row, recipe, taken)
+        for row in _named_once(list_sources([section], around), names):
+            reason, name = _reason(row, recipe)
             if isinstance(row, Rejected) or reason:
                 left[reason] += 1
                 why = row.why if isinstance(row, Rejected) else _WHY[reason]
@@ -172,8 +174,7 @@ def _count(
     )
 
 
-def _named_once(rows: Iterable[Listed | Rejected]) -> Iterator[Listed | Rejected]:
-    names = Names()
+def _named_once(rows: Iterable[Listed | Rejected], names: Names) -> Iterator[Listed | Rejected]:
     for row in rows:
         if isinstance(row, Rejected) or names.add(row.entry.name):
             yield row
@@ -181,13 +182,11 @@ def _named_once(rows: Iterable[Listed | Rejected]) -> Iterator[Listed | Rejected
             yield Rejected(row.entry.name, NAMED_BEFORE)
 
 
-def _reason(row: Listed | Rejected, recipe: CurateRecipe, taken: set[str]) -> tuple[str, str]:
+def _reason(row: Listed | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
     """Why the row would not be looked at, "" where it would, and its name."""
     if isinstance(row, Rejected):
         return REJECTED, row.name
     name = row.entry.name
-    if name in taken:
-        return DOUBLED, name
     if recipe.require_licence and not row.entry.licence:
         return NO_LICENCE, name
     return ("" if is_url(row.location) or _is_file(row.location) else MISSING), name

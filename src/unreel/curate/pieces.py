@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from unreel.core.clip import Generated
 from unreel.core.names import read_clip_id
 from unreel.core.writing import Folder
 from unreel.curate.leaving import NONE_LEFT_OUT, LeavingOut, LeftOuts
@@ -26,8 +25,9 @@ from unreel.engine.stage import Row
 from unreel.media.fingerprint import Fingerprint
 
 Item = TypeVar("Item")
-PIECES: Final = "pieces"
-"""The folder of what lies between two steps, in the working folder."""
+PIECES: Final = ".pieces"
+"""The folder of what lies between two steps, in the working folder. What a run finds in it goes, so its name is one that
+nobody gives to a folder of videos."""
 _PIECE: Final = TypeAdapter(Piece)
 _SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
 _APART: Final = {"shots", "fingerprint"}
@@ -66,12 +66,14 @@ class Pieces:
 
     def strings(self, name: str) -> NDArray[np.object_]:
         """A column of few different texts; equal ones are one object."""
-        coded = self.rows.column(name).dictionary_encode().combine_chunks()
-        if not len(self):
-            return np.empty(0, object)
-        words = np.array(coded.dictionary.to_pylist(), object)
-        found: NDArray[np.object_] = words[coded.indices.to_numpy()]
+        codes, words = self.codes(name)
+        found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
         return found
+
+    def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
+        """A column as places in an Arrow array of its different texts."""
+        coded = self.rows.column(name).combine_chunks().dictionary_encode()
+        return coded.indices.to_numpy(), coded.dictionary
 
     def where(self, kept: NDArray[np.bool_]) -> "Pieces":
         """The pieces that are `kept`."""
@@ -132,19 +134,19 @@ class Shelf:
         return writer_lock(Place(str(self.folder.root)))
 
     def clear(self, *, keep: Pieces = NO_PIECES, left_out: LeftOuts = NONE_LEFT_OUT) -> None:
-        """Take away what no later step reads."""
+        """Take away what no later step reads; a step makes no folders here, so they are somebody's own."""
         kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
         for name in self.folder.files():
-            if name not in kept:
+            if "/" not in name and name not in kept:
                 self.folder.remove(name)
 
 
 def keep_once(pieces: Pieces, *, step: str) -> tuple[Pieces, Iterable[LeftOut]]:
-    """The first of all pieces with the same bytes; none of them where their labels contradict."""
-    clips = pieces.rows.digests("clip")
-    order = np.argsort(clips, kind="stable")
-    clips = clips[order]
-    alike = np.concatenate([[False], clips[1:] == clips[:-1], [False]])
+    """The first of all pieces with the same bytes and cut; none of them where their labels contradict."""
+    ids = pieces.rows.digests("id")
+    order = np.argsort(ids, kind="stable")
+    ids = ids[order]
+    alike = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
     starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
     if not len(starts):
         return pieces, ()
@@ -176,7 +178,7 @@ def _once(same: Pieces, sizes: Sequence[int], step: str) -> Iterator[LeftOut]:
 def _schema() -> Any:
     import pyarrow as pa
 
-    texts = ("name", "location", "label", "creator", "family", "group", "length_s")
+    texts = ("name", "location", "label", "family", "group", "length_s")
     return pa.schema(
         [
             ("id", pa.binary(32)),
@@ -219,7 +221,6 @@ def _row(piece: Piece) -> dict[str, Any]:
         "name": entry.name,
         "location": clip.location,
         "label": entry.label.value,
-        "creator": entry.origin.creator if isinstance(entry.origin, Generated) else None,
         "family": piece.family,
         "group": entry.group,
         "length_s": str(piece.length_s),

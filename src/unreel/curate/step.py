@@ -45,8 +45,8 @@ Given = Mapping[str, Any]
 """What decides an answer besides the clip, as JSON."""
 Look = Callable[[MediaReader, Path, Given], Found | Failure]
 """Finds out about the clip in a file, given what else the question says; it must pickle."""
-Decide = Callable[[NDArray[np.intp]], Callable[[int], Found]]
-"""Given the places of a set's subjects in the order of their keys: what is decided of the one at a place."""
+Decide = Callable[[], Callable[[int], Found]]
+"""Decides about a whole set: what is decided of the subject at a place of it."""
 
 TRANSIENT: Final = frozenset(
     reason.value
@@ -181,8 +181,8 @@ class Workbench:
     ) -> Iterator[Found]:
         """What `decide` says of a whole set, one finding for each subject, kept as rows.
 
-        `decide` is given the order of the subjects' keys, whatever order they come in here, and its
-        findings hold for this very set: with another subject in it, it decides anew.
+        Its findings hold for this very set, in whatever order it comes: with another subject in it, it
+        decides anew.
         """
         table, alone = self.table(step.name), Keys(map(step.key, subjects))
         order = alone.order()
@@ -191,7 +191,7 @@ class Workbench:
         first[order] = True
         keys = Keys(map(whole.key, subjects))
         if self._due(table, keys).any():
-            decided = decide(order)
+            decided = decide()
             rows = (
                 _row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
                 for place, subject in enumerate(subjects)
@@ -199,7 +199,7 @@ class Workbench:
             )
             self.on_due(step.name, len(order))
             self._run(table, step.name, rows, _Kept(), engine="local")
-        return _read_settled(whole, table, keys, lambda: decide(order))
+        return _read_settled(whole, table, keys, decide)
 
     def conclude(
         self, step: StepName[Found], subjects: Iterable[Subject], decide: Callable[[], Found]
@@ -266,10 +266,7 @@ def _read(step: StepName[Found], table: Table, keys: Keys) -> Iterator[Found | F
 
 
 def _read_settled(
-    step: StepName[Found],
-    table: Table,
-    keys: Keys,
-    decide: Callable[[], Callable[[int], Found]],
+    step: StepName[Found], table: Table, keys: Keys, decide: Decide[Found]
 ) -> Iterator[Found]:
     """What was decided of each; where a row is damaged, what would be decided now."""
     decided: Callable[[int], Found] | None = None

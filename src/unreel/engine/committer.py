@@ -71,7 +71,7 @@ class _Draft:
     """Rows as Arrow on their way into a commit, and what is to be told of them then."""
 
     batches: list[Any] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    n_rows: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     totals: dict[str, float] = field(default_factory=dict)
     n_bytes: int = 0
@@ -79,7 +79,7 @@ class _Draft:
     def add(self, rows: Sequence[Row], batch: Any) -> None:
         self.batches.append(batch)
         self.n_bytes += batch.nbytes
-        self.keys += [row["key"] for row in rows]
+        self.n_rows += len(rows)
         self.failures.update(reason for row in rows if (reason := row.get("failure_reason")))
 
 
@@ -90,7 +90,7 @@ class Committer:
         table: Where the rows go. Rows whose `attempt` is above 1 replace, the others are added.
         pace: When to commit.
         add_up: Adds what the job counts of new rows to the totals.
-        on_commit: Told the keys of each commit, and the progress, after readers can see them.
+        on_commit: Told the progress, after readers can see what was committed.
         observe: Told the steps of the table's writer, from the committing thread.
     """
 
@@ -99,7 +99,7 @@ class Committer:
         table: Table,
         *,
         pace: CommitPace,
-        on_commit: Callable[[Sequence[str], Progress], None],
+        on_commit: Callable[[Progress], None],
         add_up: AddUp = lambda _rows, _totals: None,
         observe: Callable[[str, int], None] = lambda _step, _rows: None,
     ) -> None:
@@ -171,7 +171,7 @@ class Committer:
 
     @property
     def _n_drafted(self) -> int:
-        return len(self._new.keys) + len(self._again.keys)
+        return self._new.n_rows + self._again.n_rows
 
     def _has_room(self) -> bool:
         return len(self._buffer) < self._room and self._buffer_bytes < _ROOM_BYTES
@@ -248,14 +248,14 @@ class Committer:
         with self._change:
             drafts = (self._new, self._writer.add), (self._again, self._writer.replace)
             self._new, self._again = _Draft(), _Draft()
-            self._oldest_s = time.monotonic()
-        if not any(draft.keys for draft, _ in drafts):
+            began_s = self._oldest_s = time.monotonic()
+        if not any(draft.n_rows for draft, _ in drafts):
             return
         for draft, write in drafts:
-            if draft.keys:
+            if draft.n_rows:
                 write(draft.batches)
                 self._report(draft)
-        self._commit_s = time.monotonic() - self._oldest_s
+        self._commit_s = time.monotonic() - began_s
         self._commits += 1
         if self._commits % COMPACT_EVERY == 0:
             self._writer.join()
@@ -271,7 +271,7 @@ class Committer:
 
     def _report(self, draft: _Draft) -> None:
         self.progress.failures.update(draft.failures)
-        self.progress.done += len(draft.keys) - draft.failures.total()
+        self.progress.done += draft.n_rows - draft.failures.total()
         for name, value in draft.totals.items():
             self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
-        self._on_commit(draft.keys, self.progress)
+        self._on_commit(self.progress)

@@ -56,17 +56,15 @@ def crews(stages: Sequence[Resources], offer: Offer, *, workers: int | None) -> 
     """The crew of each stage: `workers` where somebody chose, else up to what the cluster offers.
 
     Raises:
-        InvalidSettingError: A stage needs a GPU, and the cluster has none.
+        InvalidSettingError: The stages need more GPUs than the cluster has.
     """
-    for stage in stages:
-        if stage.gpus > offer.gpus:
-            problem = (
-                f"a worker needs {stage.gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"
-            )
-            setting, remedy = "engine", "Join one that has them, or use `local`"
-            raise InvalidSettingError(setting, problem, remedy)
-    asked = sum(stage.cpus for stage in stages) * (workers or 1)
     # The first worker of each stage must find room beside those of all others, or none ever starts.
+    gpus = sum(stage.gpus for stage in stages)
+    if gpus > offer.gpus:
+        problem = f"its workers need {gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"
+        setting, remedy = "engine", "Join one that has them, or use `local`"
+        raise InvalidSettingError(setting, problem, remedy)
+    asked = sum(stage.cpus for stage in stages) * (workers or 1)
     share = min(1.0, offer.cpus / asked) if asked else 1.0
     return [_crew(stage, offer, workers=workers, share=share) for stage in stages]
 
@@ -75,18 +73,16 @@ def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) 
     cpus = stage.cpus if share == 1.0 else math.floor(stage.cpus * share * _ROUND) / _ROUND
     if stage.limit is Limit.ALONE:
         return Crew(most=1, in_flight=stage.in_flight, cpus=cpus)
-    if workers is not None:
-        return Crew(least=workers, most=workers, in_flight=stage.in_flight, cpus=cpus)
     room = [math.floor(offer.cpus / cpus)] if cpus else []
     room += [math.floor(offer.gpus / stage.gpus)] if stage.gpus else []
-    most = max(1, min(room, default=1))
+    most = workers or max(1, min(room, default=1))
     in_flight = stage.in_flight
     if stage.limit is Limit.PROCESSORS:
         in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
     if stage.limit is Limit.SERVICE:
-        most = min(most, math.ceil(in_flight / _CONNECTIONS))
+        most = min(most, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
         in_flight //= most
-    return Crew(most=most, in_flight=in_flight, cpus=cpus)
+    return Crew(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
 
 
 def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:

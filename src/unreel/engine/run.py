@@ -100,7 +100,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         table,
         pace=pace or _PACE.load()(),
         add_up=add_up,
-        on_commit=lambda _keys, progress: on_progress(progress),
+        on_commit=on_progress,
         observe=observe,
     )
     with committer as sink:

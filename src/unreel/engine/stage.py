@@ -7,7 +7,7 @@ them), known by its `key`. A column whose name begins with `_` is scratch: it tr
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
@@ -39,6 +39,12 @@ class Resources:
     gpus: float = 0.0
     in_flight: int = 1
     limit: Limit = Limit.WORKER
+
+    @classmethod
+    def asking(cls, *, gpus: float, is_metered: bool, in_flight: int) -> Self:
+        """Of a worker that asks a reviewer: who counts connections or money counts all of them."""
+        limit = Limit.ALONE if is_metered else Limit.SERVICE
+        return cls(gpus=gpus, in_flight=in_flight, limit=Limit.WORKER if gpus else limit)
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:

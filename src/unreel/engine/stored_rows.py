@@ -53,7 +53,8 @@ class StoredRows:
 
     def __iter__(self) -> Iterator[Row]:
         """The questions as keys and addresses; `Fetched` makes them whole."""
-        scanner = self._open().scanner(
+        batches = self._table.scan(
+            self._open(),
             columns=self._columns,
             filter=self._where,
             with_row_id=True,
@@ -61,10 +62,9 @@ class StoredRows:
             batch_readahead=2,
             fragment_readahead=2,
         )
-        with self._table.reading():
-            for batch in scanner.to_batches():
-                for row in batch.to_pylist():
-                    yield {"key": self._key(row), _AT: row["_rowid"]}
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield {"key": self._key(row), _AT: row["_rowid"]}
 
     def fetch(self) -> "Fetch":
         """What makes its questions whole, for whoever does the work."""

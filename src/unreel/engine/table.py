@@ -89,7 +89,7 @@ class Table:
         dataset = self._find()
         if dataset is not None:
             where = "failure_reason IS NOT NULL"
-            for batch in self._scan(dataset, columns=["failure_reason"], filter=where):
+            for batch in self.scan(dataset, columns=["failure_reason"], filter=where):
                 tally.update(batch.column("failure_reason").to_pylist())
         return tally
 
@@ -105,7 +105,7 @@ class Table:
         dataset = self.open()
         self._require_unique_keys(dataset)
         wanted = None if columns is None else [*{"key", "row_version", *columns}]
-        for batch in self._scan(dataset, columns=wanted, filter=where, batch_size=1024):
+        for batch in self.scan(dataset, columns=wanted, filter=where, batch_size=1024):
             for row in self._rows_of(batch):
                 whole = self._whole(row)
                 yield whole if columns is None else {name: whole[name] for name in columns}
@@ -182,7 +182,7 @@ class Table:
         if dataset is not None:
             self._require_unique_keys(dataset)
             where = f"row_version > {self.schema.version}"
-            for batch in self._scan(dataset, columns=["row_version"], filter=where, limit=1):
+            for batch in self.scan(dataset, columns=["row_version"], filter=where, limit=1):
                 for row in batch.to_pylist():
                     self.schema.upgrade(row)
 
@@ -224,7 +224,8 @@ class Table:
         except _AbsentTableError:
             return None
 
-    def _scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
+    def scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
+        """Batches of an open version; what goes wrong between them is not the table's."""
         with self.reading():
             yield from dataset.scanner(**options).to_batches()
 

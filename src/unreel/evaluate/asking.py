@@ -15,7 +15,7 @@ from unreel.core.judgement import subject_of
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Limit, Resources, Row, failed
+from unreel.engine.stage import Resources, Row, failed
 from unreel.engine.survey import FACTS
 from unreel.evaluate.tables import usage_columns
 from unreel.reviewers.asking import Asked, Desk
@@ -52,14 +52,6 @@ def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
             totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
 
 
-def asking_resources(opener: Opener, in_flight: int) -> Resources:
-    """What a worker takes that asks the reviewer: who counts connections or money counts all of them."""
-    limit = Limit.ALONE if opener.is_metered else Limit.SERVICE
-    return Resources(
-        gpus=opener.gpus, in_flight=in_flight, limit=Limit.WORKER if opener.gpus else limit
-    )
-
-
 class ReviewStage(MediaStage):
     """Puts a row's question, and writes down the answer and what was shown.
 
@@ -73,7 +65,9 @@ class ReviewStage(MediaStage):
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)
-        self.resources = asking_resources(opener, in_flight)
+        self.resources = Resources.asking(
+            gpus=opener.gpus, is_metered=opener.is_metered, in_flight=in_flight
+        )
         self._opener = opener
 
     def setup(self) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unreel.media.bands import CROWD, Hashed, Hashes, Pairs, band_bits, draw_band
 from unreel.media.families import Families
-from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, Fingerprint
+from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS
 from unreel.media.planes import Planes, turn_round
 from unreel.media.prints import ManyPrints, Prints
 
@@ -47,11 +47,6 @@ class Match:
     first: str
     second: str
     bits: float
-
-
-def clip_bits(first: Fingerprint, second: Fingerprint) -> float:
-    """Bits of 256 by which the median frames of two clips differ, under the trims that suit best."""
-    return float(_bits(first.words()[None], second.words()[None])[0])
 
 
 def find_matches(
@@ -131,12 +126,12 @@ class _Judge:
         return apart
 
     def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        sketches = self._prints.sketches
-        one, other = (
-            _levelled(sketches[codes // self.n_clips]),
-            _levelled(sketches[codes % self.n_clips]),
-        )
-        alike: NDArray[np.bool_] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
+        sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
+        for start in range(0, len(codes), _CODES_AT_ONCE):
+            part = codes[start : start + _CODES_AT_ONCE]
+            one = _levelled(sketches[part // self.n_clips])
+            other = _levelled(sketches[part % self.n_clips])
+            alike[start : start + len(part)] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
         return alike
 
     def _look_at(self, codes: NDArray[np.intp]) -> None:

@@ -32,7 +32,7 @@ def take(_section: ClusterSection, work: Work, state: State) -> State:
     pieces = state.pieces
     step = StepName(name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(Grouped))
     subjects = Walk(lambda: (_subject(piece) for piece in pieces if DESCRIBE in piece.notes))
-    found = work.bench.settle(step, subjects, lambda _: _groups(subjects, seed=seed))
+    found = work.bench.settle(step, subjects, lambda: group_stories(subjects, seed=seed))
     own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
     return state.after(work.shelf.sift(CLUSTER, sift(CLUSTER, pieces, own, _if_drawn)))
 
@@ -48,12 +48,13 @@ def _if_drawn(piece: Piece, own: Grouped) -> Piece | LeftOut:
     return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
-def _groups(asked: Iterable[Subject], *, seed: int) -> Callable[[int], Grouped]:
+def group_stories(asked: Iterable[Subject], *, seed: int) -> Callable[[int], Grouped]:
+    """What is decided of the one that is asked about at a place."""
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
     vectors = embed(stories, MiniLmEncoder())
     if not vectors:
         return lambda _: Grouped(group=None, kept=True)
     groups = cluster(vectors, seed=seed).groups
     drawn = frozenset(sample_evenly(groups, seed=seed))
-    clips = list(stories)
+    clips = [subject.clip for subject in asked]
     return lambda place: Grouped(group=groups.get(clips[place]), kept=clips[place] in drawn)

@@ -20,7 +20,7 @@ from unreel.curate.state import State, Work
 from unreel.curate.step import StepName, Subject, as_plain, to_json
 from unreel.engine.access import Access, local_copy
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Limit, Row, failed
+from unreel.engine.stage import Resources, Row, failed
 from unreel.reviewers.asking import Desk
 from unreel.reviewers.opening import Opener
 
@@ -77,8 +77,9 @@ class DescribeStage(MediaStage):
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
         super().__init__(access, in_flight=in_flight)
-        limit = Limit.ALONE if opener.is_metered else Limit.SERVICE
-        self.resources = replace(self.resources, limit=limit)
+        self.resources = Resources.asking(
+            gpus=opener.gpus, is_metered=opener.is_metered, in_flight=in_flight
+        )
         self._opener = opener
 
     def setup(self) -> None:

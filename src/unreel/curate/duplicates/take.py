@@ -43,7 +43,7 @@ def name_families(work: Work, pieces: Pieces) -> Pieces:
     """Every piece with its family, and without the fingerprint that told it."""
     step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(Kin))
     subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
-    kin = work.bench.settle(step, subjects, lambda _: _families(pieces, work.shelf))
+    kin = work.bench.settle(step, subjects, lambda: _families(pieces, work.shelf))
     named = (
         replace(piece, family=own.family, fingerprint=None)
         for piece, own in zip(pieces, kin, strict=True)

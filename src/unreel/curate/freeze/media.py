@@ -64,14 +64,9 @@ def copy_media(media: Media, target: Place, bench: Workbench) -> None:
     """Let workers copy all media to where they are published; what lies there is not copied again.
 
     Raises:
-        UnreadableSourceError: A file cannot be read, or is not the one that was ingested.
+        UnreadableSourceError: A file cannot be copied, or is not the one that was ingested; what comes after it
+            is not copied.
     """
-    lost: list[Row] = []
-
-    def look(row: Row) -> None:
-        if has_failed(row) and not lost:
-            lost.append(row)
-
     rows = (
         {
             "key": name,
@@ -82,10 +77,16 @@ def copy_media(media: Media, target: Place, bench: Workbench) -> None:
         }
         for name, file in media
     )
-    bench.put_through(COPY, rows, CopyStage(target, bench.access), look)
-    for row in lost:
-        problem, remedy = row["failure_detail"], "Put it back, or run again"
-        raise UnreadableSourceError(row["location"], problem, remedy)
+    bench.put_through(COPY, rows, CopyStage(target, bench.access), _require_copied)
+
+
+def _require_copied(row: Row) -> None:
+    if not has_failed(row):
+        return
+    problem, remedy = row["failure_detail"], "Put it back, or run again"
+    if row["failure_reason"] != FailureReason.CLIP_CHANGED:
+        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Mend that, and run again"
+    raise UnreadableSourceError(row["location"], problem, remedy)
 
 
 class CopyStage(Stage):

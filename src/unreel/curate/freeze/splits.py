@@ -65,7 +65,7 @@ def assign_splits(
 
 
 def bundle(
-    clips: NDArray[Any], labels: NDArray[np.intp], pairs: Iterable[tuple[Numbers, Numbers]]
+    clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
 ) -> Bundles:
     """The bundles that `pairs` of places make of clips."""
     n = len(clips)
@@ -85,10 +85,9 @@ def place_bundles(
 ) -> NDArray[np.int8]:
     """For each clip, which of the splits with a share it goes to."""
     given = [share for share in shares.values() if share]
-    drawn = b"".join(
-        bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first
-    )
-    order = np.lexsort((np.frombuffer(drawn, "S32"), -bundles.labels.sum(axis=1)))
+    draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
+    drawn = np.fromiter(draws, "S32", len(bundles.first))
+    order = np.lexsort((drawn, -bundles.labels.sum(axis=1)))
     greedy = _Placing(bundles.labels.sum(axis=0).tolist(), given)
     chosen = np.empty(len(order), np.int8)
     for start in range(0, len(order), _AT_ONCE):
@@ -133,10 +132,11 @@ class _Placing:
         return split
 
 
-def _pairs(places: Numbers, codes: Numbers) -> tuple[Numbers, Numbers]:
+def _pairs(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
     """Places that have one code, each with the next of them."""
     order = np.argsort(codes, kind="stable")
-    bound = codes[order][1:] == codes[order][:-1]
+    ordered = codes[order]
+    bound = ordered[1:] == ordered[:-1]
     return places[order][:-1][bound], places[order][1:][bound]
 
 
@@ -155,9 +155,9 @@ def draw_splits(
     step = StepName(name="splits", version=1, settings=settings, finds=TypeAdapter(Drawn))
     by_split = dict(zip(SPLITS, shares, strict=True))
 
-    def decide(_order: NDArray[np.intp]) -> Callable[[int], Drawn]:
+    def decide() -> Callable[[int], Drawn]:
         clips = pieces.rows.digests("clip")
-        labels = np.unique(pieces.strings("label").astype(str), return_inverse=True)[1]
+        labels = pieces.codes("label")[0]
         bundles = bundle(clips, labels, _tied(pieces))
         chosen = place_bundles(
             bundles, lambda place: spell_digest(clips[place]), shares=by_split, seed=seed
@@ -171,13 +171,12 @@ def draw_splits(
 
 
 def _tied(pieces: Pieces) -> Iterator[tuple[Numbers, Numbers]]:
-    """Pairs of pieces of one source video, one family or one group."""
-    sources = np.unique(pieces.rows.digests("source"), return_inverse=True)[1]
-    yield _pairs(np.arange(len(pieces)), sources)
+    """Pairs of pieces with the same bytes, of one source video, one family or one group."""
+    for name in ("clip", "source"):
+        yield _pairs(np.arange(len(pieces)), pieces.rows.digests(name))
     for name in ("family", "group"):
-        coded = pieces.rows.column(name).dictionary_encode().combine_chunks()
-        codes, words = coded.indices.to_numpy(), coded.dictionary.to_pylist()
-        named = np.flatnonzero(codes != (words.index("") if "" in words else -1))
+        codes, words = pieces.codes(name)
+        named = np.flatnonzero(codes != words.index("").as_py())
         yield _pairs(named, codes[named])
 
 

@@ -24,7 +24,7 @@ from unreel.curate.inject.section import InjectSection
 from unreel.curate.normalise.stored import StoredClip, store_clip
 from unreel.curate.normalise.take import Rendering, render_pieces
 from unreel.curate.piece import LeftOut, Piece
-from unreel.curate.pieces import Pieces, Sifted, Walk
+from unreel.curate.pieces import Pieces, Sifted, Walk, keep_once
 from unreel.curate.state import State, Work
 from unreel.curate.step import Given, StepName, Subject
 from unreel.curate.working_table import spell_digest
@@ -90,8 +90,10 @@ def take(section: InjectSection, work: Work, state: State) -> State:
     others: Iterable[Piece] = pieces.where(~drawn)
     made = _made(zip(cut.pieces, found, strict=True), bench.media)
     sifted = work.shelf.sift(INJECT, chain(others, made))
-    left_out = cut.left_out + sifted.left_out
-    return state.after(Sifted(pieces=sifted.pieces.by_name(), left_out=left_out))
+    # Files that differ in their tags alone have one encoding.
+    once, doubled = keep_once(sifted.pieces.by_name(), step=INJECT)
+    left_out = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
+    return state.after(Sifted(pieces=once, left_out=left_out))
 
 
 def _drawn(pieces: Pieces, wanted: Wanted) -> NDArray[np.bool_]:

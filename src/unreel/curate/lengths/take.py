@@ -36,7 +36,7 @@ def take(_section: LengthsSection, work: Work, state: State) -> State:
     step = StepName(name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(Length))
     pieces = state.pieces
     subjects = pieces.subjects(_given, ("id", "label", "length_s"))
-    lengths = work.bench.settle(step, subjects, lambda _: _decide(pieces, seed=seed))
+    lengths = work.bench.settle(step, subjects, lambda: _decide(pieces, seed=seed))
     return state.after(work.shelf.sift(LENGTHS, sift(LENGTHS, pieces, lengths, _trimmed)))
 
 
@@ -46,16 +46,14 @@ def _given(row: Row) -> Given:
 
 def _decide(pieces: Pieces, *, seed: int) -> Callable[[int], Length]:
     real = pieces.strings("label") == Label.REAL.value
-    spelled = pieces.rows.column("length_s").dictionary_encode().combine_chunks()
-    lengths_s = [Fraction(text) for text in spelled.dictionary.to_pylist()]
-    own = spelled.indices.to_numpy()
+    own, spelled = pieces.codes("length_s")
+    lengths_s = [Fraction(text) for text in spelled.to_pylist()]
     if real.all() or not real.any():
         return lambda _: Length()
     ids = pieces.rows.digests("id")
     lasting = Lasting(lengths_s=lengths_s, own=own[real], names=ids[real])
-    drawn = draw_lengths(lasting, own[~real], seed=seed)
     given = np.full(len(pieces), _STAYS)
-    given[real] = drawn.lengths
+    given[real] = draw_lengths(lasting, own[~real], seed=seed)
 
     def found(place: int) -> Length:
         if given[place] == _STAYS:

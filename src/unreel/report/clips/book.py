@@ -4,10 +4,12 @@ A page opened from disk may fetch nothing, so the report shows a page of clips i
 what it holds: from disk and from a web server alike, and without a script from anywhere.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from unreel.core.identity import digest
 from unreel.pages.page import render, whole_page
 
 FOLDER: Final = "clips"
@@ -15,6 +17,7 @@ CHUNK: Final = 500
 """Clips of one page."""
 RIGHT, WRONG, UNREADABLE, FAILED = range(4)
 STATUSES: Final = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
+_SHORT_DIGEST: Final = 12
 _STYLES: Final = ("unreel.report:report.css",)
 _SCRIPTS: Final = ("unreel.report.clips:page.js",)
 
@@ -31,6 +34,7 @@ class Book:
     names: Sequence[str]
     """Of those who answered."""
     creators: Sequence[str]
+    kinds: Sequence[str]
     lines: Sequence[list[Any]]
     """Of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
 
@@ -48,6 +52,11 @@ class Book:
             sorted({who * len(STATUSES) + how for *_, said in lines for who, how in said}),
         ]
 
+    def made(self, number: int, packed: str) -> str:
+        """What tells the page from one of another report: it follows from all that the page means."""
+        words = [self.names, self.creators, self.kinds, self._lines(number)]
+        return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
+
     def page(self, number: int, packed: str) -> str:
         """The page as a document; `packed` are the details of its clips."""
         lines, first = self._lines(number), number * CHUNK + 1
@@ -64,7 +73,13 @@ class Book:
             body=body,
             styles=_STYLES,
             scripts=_SCRIPTS,
-            data={"report-page": {"clips": lines, "packed": packed}},
+            data={
+                "report-page": {
+                    "made": self.made(number, packed),
+                    "clips": lines,
+                    "packed": packed,
+                }
+            },
         )
 
     def _lines(self, number: int) -> Sequence[list[Any]]:

@@ -82,11 +82,12 @@ def build_browser(
         for i, sheet in enumerate(sheets.values())
     ]
     details = (_detail(sheet, media) for sheet in sheets.values())
-    book = Book(names=names, creators=creators.listed, lines=lines)
-    first = ""
+    book = Book(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
+    first, made = "", []
     for number, told in enumerate(_chunked(details)):
         packed = _pack(told)
         first = first or packed
+        made.append(book.made(number, packed))
         put(page_file(number), book.page(number, packed))
     index = {
         "creators": creators.listed,
@@ -105,6 +106,7 @@ def build_browser(
         "chunk": CHUNK,
         "n_clips": len(lines),
         "pages": [book.holds(number) for number in range(book.n_pages)],
+        "made": made,
     }
     return Browser(
         index=index,

@@ -32,10 +32,12 @@
   let sorted = { by: null, down: false };
   let matching = [];
   let next = 0; // the first page that was not looked through for the filters
-  let lost = ""; // the page that could not be read
+  let lost = ""; // the page that the list lacks, since it could not be read
+  let arranged = 0; // how many of those that match are in the order of `sorted`
   let listed = 0;
   let goal = 0;
   let turn = 0; // of the filters: what an earlier one waited for is let go
+  let choice = 0; // of a clip: likewise
   let open = null;
 
   function make(tag, className, ...inside) {
@@ -74,10 +76,10 @@
         clearTimeout(timer);
         window.removeEventListener("message", hear);
         view.remove();
-        if (told) keep(number, told);
+        const ours = told?.made === index.made[number]; // else it is of another report
+        if (ours) keep(number, told);
         else loading.delete(number);
-        lost = told ? "" : fileOf(number);
-        resolve(Boolean(told));
+        resolve(ours);
       };
       const hear = (event) => {
         const ours = location.protocol === "file:" || event.origin === location.origin;
@@ -87,15 +89,17 @@
       window.addEventListener("message", hear);
       // What is not there, or says nothing, is a page too for a browser.
       view.addEventListener("load", () => setTimeout(() => end(null), 1000));
-      view.src = fileOf(number);
+      view.src = fileOf(number) + "?" + index.made[number]; // a cache may keep that of an earlier report
       document.getElementById("frames").append(view);
     });
   }
 
   async function find(id, page) {
-    const numbers = page >= 1 && page <= pages.length ? [page - 1] : pages.keys();
-    for (const number of numbers) {
-      if (byId.has(id) || !(await load(number))) break;
+    const mine = choice;
+    const named = pages[page - 1] ? [page - 1] : [];
+    for (const number of new Set([...named, ...pages.keys()])) {
+      if (byId.has(id) || mine !== choice) break;
+      await load(number);
     }
     return byId.get(id);
   }
@@ -111,10 +115,14 @@
     return text.includes("=") ? new URLSearchParams(text) : null;
   }
 
+  function addressOf(clip) {
+    const told = new URLSearchParams({ clip: clip.id });
+    if (clip.place >= index.chunk) told.set("page", Math.floor(clip.place / index.chunk) + 1);
+    return told;
+  }
+
   function writeAddress() {
-    const told = new URLSearchParams();
-    if (open) told.set("clip", open.id);
-    if (open && open.place >= index.chunk) told.set("page", Math.floor(open.place / index.chunk) + 1);
+    const told = open ? addressOf(open) : new URLSearchParams();
     for (const field of form.querySelectorAll("select, input")) {
       if (field.value) told.set(field.name, field.value);
     }
@@ -206,7 +214,7 @@
   function refresh() {
     turn += 1;
     matching = [];
-    next = listed = 0;
+    next = listed = arranged = 0;
     goal = PAGE;
     lost = "";
     list.replaceChildren();
@@ -231,20 +239,30 @@
       const waits = next < last && !lost;
       if (!sorted.by || !waits) listMore(last);
       if (!waits || (!sorted.by && listed >= goal)) return;
-      found.textContent = "Reading " + fileOf(next) + " …";
-      await load(next);
+      const file = fileOf(next);
+      found.textContent = "Reading " + file + " …";
+      const read = await load(next);
       if (mine !== turn) return;
+      if (!read) lost = file;
     }
   }
 
   function listMore(last) {
-    if (sorted.by && !listed) matching.sort(sorted.by.order);
-    if (sorted.down && !listed) matching.reverse();
+    if (sorted.by && arranged < matching.length) arrange();
     const fresh = matching.slice(listed, goal);
     list.append(...fresh.map(row));
     listed += fresh.length;
     more.hidden = listed >= matching.length && (next >= last || isAll());
     tell(last);
+  }
+
+  // Anew where a page was read that was lost before: its clips belong between those that are listed.
+  function arrange() {
+    matching.sort((a, b) => sorted.by.order(a, b) || a.place - b.place);
+    if (sorted.down) matching.reverse();
+    arranged = matching.length;
+    listed = 0;
+    list.replaceChildren();
   }
 
   function isAll() {
@@ -262,13 +280,13 @@
     let words = n + " of " + all;
     if (!isAll() && isFiltered()) words = "At least " + words + ", of which " + looked + " were looked at";
     if (!isAll() && sorted.by && next >= last) words += "; sorted are the first " + looked;
-    if (lost) words += ". " + lost + ", which lies beside this page, could not be read";
+    if (lost) words += ". " + lost + ", which lies beside this page, could not be read: reload this page, or write the report anew";
     found.textContent = words;
   }
 
   function row(clip) {
     const link = make("a", "clip-name", clip.name);
-    link.href = "#clip=" + encodeURIComponent(clip.id);
+    link.href = "#" + addressOf(clip);
     link.title = clip.name;
     const line = make("tr", "clip-row", make("td", "", link), make("td", "clip-made", made(clip)));
     line.append(...columns.slice(2).map((column) => sign(statusOf(clip, column.place))));
@@ -316,6 +334,7 @@
   }
 
   async function show(clip, { focus }) {
+    choice += 1;
     open = clip;
     title.textContent = clip.name;
     writeAddress();
@@ -523,15 +542,19 @@
     for (const field of form.querySelectorAll("select, input")) field.value = told.get(field.name) || "";
     for (const field of form.querySelectorAll("select")) if (field.selectedIndex === -1) field.value = "";
     refresh();
+    choice += 1;
+    const mine = choice;
     const clip = told.get("clip") && (await find(told.get("clip"), Number(told.get("page"))));
+    if (mine !== choice) return;
     if (clip) show(clip, { focus });
     else document.getElementById("clips").scrollIntoView();
   }
 
   async function step(by) {
     const at = open ? matching.indexOf(open) : -1;
+    const [chosen, filtered] = [choice, turn];
     if (at + by >= matching.length) await lengthen(PAGE);
-    if (!matching.length) return;
+    if (chosen !== choice || filtered !== turn || !matching.length) return;
     const next = at === -1 ? 0 : Math.min(matching.length - 1, Math.max(0, at + by));
     show(matching[next], { focus: false });
   }

@@ -1,0 +1,125 @@
+"""Runs `unreel` in forks of one process that has loaded what commands load, so that no test pays for that again.
+
+A command has a process of its own, with the folder, environment and exit code that a shell would give it. What
+a start loads and how long it takes is tried by tests that start an interpreter each time.
+"""
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOADED = (
+    "av",
+    "pyarrow",
+    "rapidocr.main",
+    "scipy.ndimage",
+    "scipy.stats",
+    "unreel.cli.main",
+    "unreel.evaluate.review",
+    "unreel.media.reader",
+    "unreel.protocols.claims",
+)
+"""Whatever of these an environment has; not Lance, whose threads a fork would lose."""
+_MOST_BYTES = 2**20
+"""Of a request: arguments and environment."""
+
+
+class Warm:
+    """Starts commands in the process behind `address`."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def run(self, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """One command to its end, with the environment as it is now."""
+        typed = list(map(str, arguments))
+        asked = {"typed": typed, "cwd": str(cwd), "environment": dict(os.environ)}  # noqa: TID251
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+                channel.connect(self._address)
+                files = [out.fileno(), err.fileno()]
+                socket.send_fds(channel, [json.dumps(asked).encode()], files)
+                told = channel.recv(64)
+            assert told, "the process that starts commands died"
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(
+                ["unreel", *typed], int(told), out.read().decode(), err.read().decode()
+            )
+
+
+@contextmanager
+def warm_process(folder: Path) -> Iterator[Warm]:
+    """The process that starts commands, for as long as the block lasts."""
+    address = str(folder / "warm")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(address)
+        listener.listen()
+        command = [sys.executable, __file__, str(listener.fileno())]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()]
+        ) as process:
+            assert process.stdin is not None
+            yield Warm(address)
+            process.stdin.close()
+
+
+def _load() -> None:
+    for name in _LOADED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    gc.freeze()
+
+
+def _serve(listener: socket.socket) -> None:
+    """Start what is asked for until nobody can ask any more; a command returns from here to be one."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        channel, _ = listener.accept()
+        if os.fork():
+            channel.close()
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listener.close()
+        request, files, _, _ = socket.recv_fds(channel, _MOST_BYTES, 2)
+        if (command := os.fork()) == 0:
+            channel.close()
+            _become(json.loads(request), files)
+            return
+        code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+        channel.send(str(code).encode())
+        os._exit(0)
+    os._exit(0)
+
+
+def _become(asked: dict, files: list[int]) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for place, file in enumerate((nothing, *files)):
+        os.dup2(file, place)
+        os.close(file)
+    os.chdir(asked["cwd"])
+    os.environ.clear()  # noqa: TID251  of a command that begins
+    os.environ.update(asked["environment"])  # noqa: TID251
+    sys.argv[1:] = asked["typed"]
+    sys.path[0] = ""
+
+
+if __name__ == "__main__":
+    _load()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    from unreel.cli.main import main
+
+    sys.argv[0] = "-c"
+    main()
