@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,10 +40,13 @@ class Warm:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def run(self, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """One command to its end, with the environment as it is now."""
+    def run(
+        self, *arguments: object, cwd: Path, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """One command to its end, with the environment as it is now unless another is given."""
         typed = list(map(str, arguments))
-        asked = {"typed": typed, "cwd": str(cwd), "environment": dict(os.environ)}  # noqa: TID251
+        inherited = os.environ if environment is None else environment  # noqa: TID251
+        asked = {"typed": typed, "cwd": str(cwd), "environment": dict(inherited)}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
                 channel.connect(self._address)

@@ -206,6 +206,7 @@ def over_shared_clips(shared: Path, root: Path, *, limit: int | None) -> Stadium
     return stadium
 
 
+@pytest.mark.slow
 def test_a_season_over_shared_clips_survives_two_kills_and_late_comers_cost_their_cells_alone(
     shared: Path, tmp_path: Path
 ) -> None:

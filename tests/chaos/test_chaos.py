@@ -229,6 +229,7 @@ def _most_deaths() -> int:
     return int(_script("kill_suspect").MOST_KILLS) + 1
 
 
+@pytest.mark.slow
 def test_a_clip_that_kills_the_eval_each_time_is_quarantined_and_all_others_finish(
     world: World,
 ) -> None:

@@ -135,7 +135,7 @@ def _at_most(rgb: Rgb, longest: int) -> Rgb:
 
 
 @pytest.mark.parametrize(
-    "every", [12, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"]
+    "every", [24, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_changed_copies_of_filmed_and_generated_clips_match_and_nothing_else_does(
     shared, every, record_property

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from footage import film, write_clip
 
 UNREEL = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
 LONGEST_S = 120
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,33 +105,40 @@ def rejecting() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
 
 
-def replay(stumble: Stumble, folder: Path, server: str) -> Ending:
-    """Type it in `folder`, which holds the stock."""
-    for name, text in stumble.files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    for typed in stumble.before:
-        _type(typed, folder, stumble, server)
-    return _type(stumble.types, folder / stumble.folder, stumble, server)
-
-
-def _type(typed: str, folder: Path, stumble: Stumble, server: str) -> Ending:
-    program, *words = shlex.split(typed.replace("{rejecting}", server))
-    assert program == "unreel"
-    inherited = os.environ.items()  # noqa: TID251  handed on to a child
-    environment = {k: v for k, v in inherited if not k.endswith("_API_KEY")}
-    started = time.monotonic()
-    run = subprocess.run(
+def start(
+    *words: str, cwd: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """`unreel` as a shell would start it."""
+    return subprocess.run(
         [sys.executable, "-c", UNREEL, *words],
-        cwd=folder,
-        env=environment | stumble.keys,
+        cwd=cwd,
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         text=True,
         timeout=LONGEST_S,
     )
-    return Ending(run.returncode, run.stdout + run.stderr, time.monotonic() - started)
+
+
+def replay(stumble: Stumble, folder: Path, server: str, run: Run = start) -> Ending:
+    """Type it in `folder`, which holds the stock."""
+    for name, text in stumble.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    for typed in stumble.before:
+        _type(typed, folder, stumble, server, run)
+    return _type(stumble.types, folder / stumble.folder, stumble, server, run)
+
+
+def _type(typed: str, folder: Path, stumble: Stumble, server: str, run: Run) -> Ending:
+    program, *words = shlex.split(typed.replace("{rejecting}", server))
+    assert program == "unreel"
+    inherited = os.environ.items()  # noqa: TID251  handed on to a child
+    environment = {k: v for k, v in inherited if not k.endswith("_API_KEY")}
+    started = time.monotonic()
+    done = run(*words, cwd=folder, environment=environment | stumble.keys)
+    return Ending(done.returncode, done.stdout + done.stderr, time.monotonic() - started)
 
 
 def main() -> int:

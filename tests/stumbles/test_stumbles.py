@@ -11,6 +11,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from pace import slowness
 from stumbles.replay import draw_stock, load, rejecting, replay
+from warm import Warm
 
 STUMBLES = load()
 
@@ -34,11 +35,11 @@ def test_there_are_thirty_of_them() -> None:
 
 @pytest.mark.parametrize("name", STUMBLES)
 def test_a_stumble_ends_with_words_that_help(
-    name: str, stock: Path, server: str, tmp_path: Path
+    name: str, stock: Path, server: str, tmp_path: Path, warm: Warm
 ) -> None:
     folder = tmp_path / "here"
     shutil.copytree(stock, folder)
     wanted = STUMBLES[name]
-    ending = replay(wanted, folder, server)
+    ending = replay(wanted, folder, server, warm.run)
     patient = replace(wanted, within_s=wanted.within_s * 2 * slowness())  # others run beside it
     assert ending.faults(patient) == [], ending.text

@@ -22,7 +22,7 @@ from unreel.creators.contract import Brief, Made
 from unreel.creators.section import CreatorOpener
 from unreel.engine.access import Access, local_copy
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, failed
+from unreel.engine.stage import Resources, Row, failed
 from unreel.engine.survey import FACTS
 
 _MADE: Final = "made"
@@ -62,7 +62,7 @@ class MakeStage(MediaStage):
     def __init__(
         self, opener: CreatorOpener, access: Access, *, folder: Path, left_usd: Decimal | None
     ) -> None:
-        super().__init__(access, in_flight=max(1, opener.at_once))
+        super().__init__(access, Resources(in_flight=max(1, opener.at_once)))
         self._opener = opener
         self._root = folder
         self._purse = Purse(left_usd)

@@ -35,7 +35,7 @@ from unreel.engine.progress import Progress
 from unreel.engine.run import kept_up
 from unreel.engine.run import run as run_stages
 from unreel.engine.runner import Runner
-from unreel.engine.stage import Limit, Row, Stage, failed
+from unreel.engine.stage import Limit, Resources, Row, Stage, failed
 from unreel.engine.table import Table
 from unreel.media.reader import MediaReader
 
@@ -283,8 +283,8 @@ class ClipStage(MediaStage):
     """Opens each clip through a media reader and writes down what was found."""
 
     def __init__(self, look: Look[Any], access: Access) -> None:
-        super().__init__(access, in_flight=max(1, os.cpu_count() or 1))
-        self.resources = replace(self.resources, limit=Limit.PROCESSORS)
+        n_processors = os.cpu_count() or 1
+        super().__init__(access, Resources(in_flight=n_processors, limit=Limit.PROCESSORS))
         self._look = look
 
     def __call__(self, row: Row) -> Row:

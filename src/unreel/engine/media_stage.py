@@ -14,8 +14,8 @@ class MediaStage(Stage):
     opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
     """What `setup` opens, by attribute; a subclass that opens more says so."""
 
-    def __init__(self, access: Access, *, in_flight: int) -> None:
-        self.resources = Resources(in_flight=in_flight)
+    def __init__(self, access: Access, resources: Resources) -> None:
+        self.resources = resources
         self._access = access
 
     def setup(self) -> None:

@@ -7,7 +7,7 @@ them), known by its `key`. A column whose name begins with `_` is scratch: it tr
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
@@ -31,6 +31,16 @@ class Limit(StrEnum):
     """One worker holds that many, and there is no other: it keeps the account of what is spent."""
 
 
+class Asked(Protocol):
+    """Whoever is asked by a stage, as far as its workers are concerned."""
+
+    @property
+    def gpus(self) -> float: ...
+
+    @property
+    def is_metered(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
     """What one worker of a stage takes, and how many rows it holds at once."""
@@ -41,10 +51,12 @@ class Resources:
     limit: Limit = Limit.WORKER
 
     @classmethod
-    def asking(cls, *, gpus: float, is_metered: bool, in_flight: int) -> Self:
+    def asking(cls, whom: Asked, in_flight: int) -> Self:
         """Of a worker that asks a reviewer: who counts connections or money counts all of them."""
-        limit = Limit.ALONE if is_metered else Limit.SERVICE
-        return cls(gpus=gpus, in_flight=in_flight, limit=Limit.WORKER if gpus else limit)
+        limit = Limit.ALONE if whom.is_metered else Limit.SERVICE
+        if whom.gpus:
+            limit = Limit.WORKER
+        return cls(gpus=whom.gpus, in_flight=in_flight, limit=limit)
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:

@@ -20,7 +20,7 @@ from unreel.core.names import read_clip_id
 from unreel.engine.access import Access, file_key, file_mark, file_state, local_copy, object_marks
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, failed
+from unreel.engine.stage import Resources, Row, failed
 
 if TYPE_CHECKING:
     from unreel.engine.table import Table
@@ -54,7 +54,7 @@ class SurveyStage(MediaStage):
     """Adds a clip's id and facts to its row, where they are not there already."""
 
     def __init__(self, access: Access, *, in_flight: int = 2) -> None:
-        super().__init__(access, in_flight=in_flight)
+        super().__init__(access, Resources(in_flight=in_flight))
 
     def __call__(self, row: Row) -> Row:
         if row.get("facts"):

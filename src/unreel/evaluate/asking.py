@@ -64,10 +64,7 @@ class ReviewStage(MediaStage):
     opened = MediaStage.opened | {"_desk", "_reviewer"}
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
-        super().__init__(access, in_flight=in_flight)
-        self.resources = Resources.asking(
-            gpus=opener.gpus, is_metered=opener.is_metered, in_flight=in_flight
-        )
+        super().__init__(access, Resources.asking(opener, in_flight))
         self._opener = opener
 
     def setup(self) -> None:

@@ -76,10 +76,7 @@ class DescribeStage(MediaStage):
     opened = MediaStage.opened | {"_desk", "_teller"}
 
     def __init__(self, opener: Opener, access: Access, *, in_flight: int) -> None:
-        super().__init__(access, in_flight=in_flight)
-        self.resources = Resources.asking(
-            gpus=opener.gpus, is_metered=opener.is_metered, in_flight=in_flight
-        )
+        super().__init__(access, Resources.asking(opener, in_flight))
         self._opener = opener
 
     def setup(self) -> None:

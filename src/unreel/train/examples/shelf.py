@@ -20,7 +20,7 @@ from unreel.engine.place import Place
 from unreel.engine.progress import Progress
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, failed
+from unreel.engine.stage import Resources, Row, failed
 from unreel.engine.survey import CLIPS, Survey, SurveyStage, survey_rows
 from unreel.engine.table import Table
 from unreel.media.borders import find_borders
@@ -41,7 +41,7 @@ class PrintStage(MediaStage):
     """Adds the fingerprint of a clip to its row."""
 
     def __init__(self, access: Access, *, in_flight: int = 2) -> None:
-        super().__init__(access, in_flight=in_flight)
+        super().__init__(access, Resources(in_flight=in_flight))
 
     def __call__(self, row: Row) -> Row:
         with local_copy(row["_location"], self._access) as file:
