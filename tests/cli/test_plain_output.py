@@ -256,8 +256,9 @@ def test_no_encoding_ends_a_command_and_json_stays_exact(
     assert os.fsencode(row["file"]) == os.fsencode(STORM)
 
 
-def test_the_drawing_of_a_review_is_shown_in_ascii_too(run, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    done = run("review", "--sample")
+def test_the_drawing_of_a_review_is_shown_in_ascii_too(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")  # an interpreter reads it when it starts
+    typed = [sys.executable, "-c", COMMAND, "review", "--sample"]
+    done = subprocess.run(typed, check=False, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).isascii()
