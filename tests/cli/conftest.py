@@ -1,4 +1,5 @@
 import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -16,6 +17,18 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path: Path, warm: Warm) -> Run:
     """Runs `unreel` as a person would, in an empty folder."""
     return partial(warm.run, cwd=tmp_path)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Run:
+    """Runs `unreel` in an interpreter of its own, for what one reads only when it starts."""
+
+    def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+        code = "from unreel.cli.main import main; main()"
+        typed = [sys.executable, "-c", code, *map(str, arguments)]
+        return subprocess.run(typed, check=False, capture_output=True, text=True, cwd=tmp_path)
+
+    return command
 
 
 @pytest.fixture

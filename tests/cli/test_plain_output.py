@@ -242,23 +242,22 @@ def test_a_pipe_gets_the_same_plain_text(run, tmp_path: Path) -> None:
     ids=str,
 )
 def test_no_encoding_ends_a_command_and_json_stays_exact(
-    run, words, tmp_path: Path, monkeypatch
+    start, words, tmp_path: Path, monkeypatch
 ) -> None:
     for name, value in words.items():
         monkeypatch.setenv(name, value)
     (tmp_path / STORM).write_bytes(FILM)
-    shown = run("frames", "--trusted", STORM)
+    shown = start("frames", "--trusted", STORM)
     assert (shown.returncode, "\x1b" in shown.stdout + shown.stderr) == (0, False), shown.stderr
-    kept = run("probe", "--trusted", "--json", STORM)
+    kept = start("probe", "--trusted", "--json", STORM)
     assert kept.returncode == 0, kept.stderr
     assert kept.stdout.isascii()
     (row,) = json.loads(kept.stdout)
     assert os.fsencode(row["file"]) == os.fsencode(STORM)
 
 
-def test_the_drawing_of_a_review_is_shown_in_ascii_too(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")  # an interpreter reads it when it starts
-    typed = [sys.executable, "-c", COMMAND, "review", "--sample"]
-    done = subprocess.run(typed, check=False, capture_output=True, text=True, cwd=tmp_path)
+def test_the_drawing_of_a_review_is_shown_in_ascii_too(start, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = start("review", "--sample")
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).isascii()
