@@ -17,18 +17,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from peak_memory import peak_mib
 
+from facts import FACTS as DRAWN
 from unreel.arena.cells import Judge
 from unreel.arena.gathering import CONTROLS, METADATA, look_table
 from unreel.arena.lineup import read_lineup
 from unreel.arena.playing import read_play
 from unreel.arena.working_folder import SET, EnteredReviewer, Entrants, SeasonFolder
 from unreel.benchmarks.planning import Planned
-from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.settings import Settings
 from unreel.core.writing import Folder
 from unreel.engine.access import Access, file_key
@@ -44,22 +45,6 @@ from unreel.evaluate.recipe import check_recipe
 _CREATORS = 50
 _ROWS = 10_000
 _TEXTS = ("<think>The hands keep their shape.</think><answer>0</answer>", "<answer>1</answer>")
-_CLIP = ClipFacts(
-    container="mov",
-    size_bytes=1000,
-    video=VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=640,
-        height=360,
-        rotation_deg=0,
-        n_frames=50,
-        average_rate=Fraction(25),
-        variable_rate=False,
-        first_at_s=Fraction(0),
-        duration_s=Fraction(2),
-    ),
-)
 
 
 def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> None:
@@ -73,7 +58,7 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
         told = {"file_name": file, "name": f"clip-{number}", "label": label, "creator": creator}
         lines.append(json.dumps(told | {"group": f"scene-{number // len(makers)}"}) + "\n")
         own = hashlib.sha256(str(number).encode()).hexdigest()
-        facts = FACTS.dump_json(_CLIP).decode()
+        facts = FACTS.dump_json(DRAWN).decode()
         found.append({"key": file_key(file), "name": f"clip-{number}", "clip": own, "facts": facts})
     files.write(f"{SET}/{METADATA}", "".join(lines).encode())
     folder.write_json(f"{SET}/{CONTROLS}", {})

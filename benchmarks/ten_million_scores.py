@@ -17,17 +17,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 import peak_memory
 
+from facts import FACTS as DRAWN
 from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.reading import identify
-from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Question
 from unreel.core.settings import read_settings
@@ -120,19 +121,7 @@ def _clip(number: int) -> str:
 
 
 def _clips(n: int) -> Iterator[dict[str, Any]]:
-    video = VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=1280,
-        height=720,
-        rotation_deg=0,
-        n_frames=120,
-        average_rate=Fraction(24),
-        variable_rate=False,
-        first_at_s=Fraction(0),
-        duration_s=Fraction(5),
-    )
-    facts = FACTS.dump_json(ClipFacts(container="mp4", size_bytes=1000, video=video)).decode()
+    facts = FACTS.dump_json(DRAWN).decode()
     for number in range(n):
         place = f"media/{number:08d}.mp4"
         row = {"key": file_key(place), "name": f"clip {number:08d}", "location": place}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from small_recipe import RECIPE
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.curate.job import curate
@@ -25,25 +26,6 @@ SECTIONS = {
     "lengths": {},
     "normalise": {"width": 96, "height": 64, "rate": 12},
 }
-
-RECIPE = """
-name = "small"
-seed = 5
-[source]
-path = "{footage}"
-licence = "CC0"
-[split]
-shortest_s = 0.5
-[lengths]
-[normalise]
-width = 96
-height = 64
-rate = 12
-[freeze]
-version = "1.0"
-shares = [3, 1, 1]
-labels = []
-"""
 
 
 @pytest.fixture

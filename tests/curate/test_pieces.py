@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curate.matched import match_lengths
+from facts import FACTS
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Clip, Generated, Real
-from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
+from unreel.core.facts import AudioFacts, Tag
 from unreel.core.identity import digest, digest_id
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.span import TimeSpan
@@ -43,22 +44,10 @@ THIRD = Fraction(1, 3)
 
 
 def clip_of(name: str) -> Clip:
-    video = VideoFacts(
-        codec="h264",
-        pixel_format="yuv420p",
-        width=64,
-        height=48,
-        rotation_deg=90,
-        n_frames=7,
-        average_rate=Fraction(30000, 1001),
-        variable_rate=True,
-        first_at_s=Fraction(-1, 7),
-        duration_s=THIRD,
-    )
+    times = {"first_at_s": Fraction(-1, 7), "duration_s": THIRD, "variable_rate": True}
+    video = replace(FACTS.video, rotation_deg=90, average_rate=Fraction(30000, 1001), **times)
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=THIRD)
-    facts = ClipFacts(
-        container="mp4", size_bytes=9, video=video, audio=(sound,), tags=(Tag("encoder", "x"),)
-    )
+    facts = replace(FACTS, video=video, audio=(sound,), tags=(Tag("encoder", "x"),))
     return Clip(id=digest_id(name), location=f"films/{name}.mp4", facts=facts)
 
 

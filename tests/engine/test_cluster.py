@@ -17,6 +17,7 @@ import pytest
 
 from pace import slowness
 from raylets import Raylets, raylets
+from small_recipe import RECIPE
 from unreel.core.settings import lend_environment
 from unreel.engine.place import Place
 from unreel.engine.table import Table
@@ -211,26 +212,6 @@ def test_an_eval_that_loses_a_node_has_the_rows_and_the_scorecard_of_local(
 
 def _lines(file: Path) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
-
-
-RECIPE = """
-name = "small"
-seed = 5
-[source]
-path = "{footage}"
-licence = "CC0"
-[split]
-shortest_s = 0.5
-[lengths]
-[normalise]
-width = 96
-height = 64
-rate = 12
-[freeze]
-version = "1.0"
-shares = [3, 1, 1]
-labels = []
-"""
 
 
 def tree(folder: Path) -> dict[str, str]:
