@@ -32,6 +32,14 @@ _LOADED = (
 """Whatever of these an environment has; not Lance, whose threads a fork would lose."""
 _MOST_BYTES = 2**20
 """Of a request: arguments and environment."""
+_PROGRAM = """#!{python} -IS
+import json, os, socket, sys
+request = {{"typed": sys.argv[1:], "cwd": os.getcwd(), "environment": dict(os.environ)}}
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+    channel.connect({address!r})
+    socket.send_fds(channel, [json.dumps(request).encode()], [0, 1, 2])
+    sys.exit(int(channel.recv(64) or 1))
+"""
 
 
 class Warm:
@@ -47,10 +55,14 @@ class Warm:
         typed = list(map(str, arguments))
         inherited = os.environ if environment is None else environment  # noqa: TID251
         asked = {"typed": typed, "cwd": str(cwd), "environment": dict(inherited)}
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with (
+            Path(os.devnull).open() as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
                 channel.connect(self._address)
-                files = [out.fileno(), err.fileno()]
+                files = [nothing.fileno(), out.fileno(), err.fileno()]
                 socket.send_fds(channel, [json.dumps(asked).encode()], files)
                 told = channel.recv(64)
             assert told, "the process that starts commands died"
@@ -59,6 +71,13 @@ class Warm:
             return subprocess.CompletedProcess(
                 ["unreel", *typed], int(told), out.read().decode(), err.read().decode()
             )
+
+    def write_program(self, folder: Path) -> Path:
+        """Write a program `unreel` into `folder` that runs each command in a fork, for shells to call."""
+        program = folder / "unreel"
+        program.write_text(_PROGRAM.format(python=sys.executable, address=self._address))
+        program.chmod(0o755)
+        return program
 
 
 @contextmanager
@@ -96,7 +115,7 @@ def _serve(listener: socket.socket) -> None:
             continue
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         listener.close()
-        request, files, _, _ = socket.recv_fds(channel, _MOST_BYTES, 2)
+        request, files, _, _ = socket.recv_fds(channel, _MOST_BYTES, 3)
         if (command := os.fork()) == 0:
             channel.close()
             _become(json.loads(request), files)
@@ -108,10 +127,12 @@ def _serve(listener: socket.socket) -> None:
 
 
 def _become(asked: dict, files: list[int]) -> None:
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for place, file in enumerate((nothing, *files)):
+    for place, file in enumerate(files):
         os.dup2(file, place)
         os.close(file)
+    # The streams of the forked process know whether their old files could seek.
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(asked["cwd"])
     os.environ.clear()  # noqa: TID251  of a command that begins
     os.environ.update(asked["environment"])  # noqa: TID251

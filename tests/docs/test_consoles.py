@@ -3,17 +3,16 @@
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from unreel.benchmarks.columns import KNOWN
 from unreel.benchmarks.opening import Layout
+from warm import Warm
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("docs/arena.md", "docs/bring-your-own.md", "docs/outside-reviewers.md")
-SHELL = "#!/bin/sh\nexec '{python}' -c 'from unreel.cli.main import main; main()' \"$@\"\n"
 
 
 def read_console(page: str) -> list[tuple[str, list[str]]]:
@@ -44,12 +43,13 @@ def find_absent(shown: list[str], printed: str) -> list[str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_of_a_page_works_and_prints_what_is_shown(page: str, tmp_path: Path) -> None:
+def test_every_command_of_a_page_works_and_prints_what_is_shown(
+    page: str, tmp_path: Path, warm: Warm
+) -> None:
     programs, here = tmp_path / "programs", tmp_path / "here"
     programs.mkdir()
     here.mkdir()
-    (programs / "unreel").write_text(SHELL.format(python=sys.executable))
-    (programs / "unreel").chmod(0o755)
+    warm.write_program(programs)
     typed = read_console((ROOT / page).read_text(encoding="utf-8"))
     assert len(typed) > 5
     for command, shown in typed:

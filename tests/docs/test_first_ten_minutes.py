@@ -3,20 +3,18 @@
 import os
 import re
 import shlex
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from pace import slowness
+from warm import Warm
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("pdqhash", reason="needs the extra curate: pip install 'unreel[curate]'")
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-ten-minutes.md"
-UNREEL = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 ENDS = re.compile(r"# ends with status (\d)")
 LONGEST_S = 600
@@ -29,7 +27,7 @@ def read_commands(page: str) -> list[tuple[str, int]]:
     return [(line, int(end[1]) if (end := ENDS.search(line)) else 0) for line in typed]
 
 
-def test_every_command_of_the_page_does_what_the_page_says(tmp_path: Path) -> None:
+def test_every_command_of_the_page_does_what_the_page_says(tmp_path: Path, warm: Warm) -> None:
     page = PAGE.read_text(encoding="utf-8")
     inherited = os.environ.items()  # noqa: TID251  handed on to a child
     environment = {k: v for k, v in inherited if not k.endswith("_API_KEY")}
@@ -39,16 +37,7 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path: Path) -> No
         if program != "unreel":
             assert program == "pip", f"who would type {program}?"
             continue
-        run = subprocess.run(
-            [sys.executable, "-c", UNREEL, *words],
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=LONGEST_S * slowness(),
-        )
+        run = warm.run(*words, cwd=tmp_path, environment=environment)
         assert run.returncode == status, f"$ {typed}\n{run.stdout}\n{run.stderr}"
         ran += 1
     assert ran > 10
