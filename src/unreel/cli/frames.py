@@ -55,7 +55,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Show which frames of FILE a sampling plan picks, at which instants, and write them as JPEG."""
-    with media_reader(read_settings(), trusted=trusted) as reader:
+    with media_reader(read_settings(), trusted=trusted, at_once=("frames",)) as reader:
         sampled = reader.frames(
             file,
             sampling=sampling,

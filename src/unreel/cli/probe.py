@@ -24,7 +24,7 @@ def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
 
     Each file is opened in a confined process. Ends with status 1 when one cannot be read.
     """
-    with media_reader(read_settings(), trusted=trusted) as reader:
+    with media_reader(read_settings(), trusted=trusted, at_once=("probe",)) as reader:
         found = {path: reader.probe(path) for path in files}
     if as_json:
         print_json([_row(path, facts) for path, facts in found.items()])

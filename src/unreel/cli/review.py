@@ -131,7 +131,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     from unreel.media.access import media_reader
 
     settings = read_settings()
-    reading = media_reader(settings, trusted=trusted, at_once=True)
+    reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
     with reading as reader, _files(clips, ask) as files:
         desk = _Desk(ask, settings=settings, reader=reader, out=out, quiet=as_json)
         rows = asyncio.run(desk.review_all(files))

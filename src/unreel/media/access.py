@@ -1,6 +1,6 @@
 """The way to a reader: hardened by default, in process for clips of one's own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +21,16 @@ _LONGEST_S: Final = 24 * 3600
 """No copy takes longer, whatever length a file claims."""
 
 
-def open_sandbox(settings: Settings, *, tasks: str = "unreel.media.tasks:TASKS") -> Sandbox:
-    """A sandbox with the limits of `settings`."""
+def open_sandbox(
+    settings: Settings,
+    *,
+    tasks: str = "unreel.media.tasks:TASKS",
+    needs: Iterable[str] = (),
+) -> Sandbox:
+    """Return a sandbox with the limits of `settings`, which warms up the tasks that `needs` names."""
     limits = Limits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
-    return Sandbox(limits, tasks=tasks, without_seccomp=bool(settings.media_without_seccomp))
+    without_seccomp = bool(settings.media_without_seccomp)
+    return Sandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
 
 
 def require_protection(settings: Settings, *, trusted: bool) -> None:
@@ -40,13 +46,17 @@ def require_protection(settings: Settings, *, trusted: bool) -> None:
 
 @contextmanager
 def media_reader(
-    settings: Settings, *, trusted: bool, at_once: bool = False
+    settings: Settings, *, trusted: bool, at_once: Iterable[str] = ()
 ) -> "Iterator[MediaReader]":
-    """A reader that opens each file in a confined child, or in this process when `trusted`.
+    """Yield a reader that opens each file in a confined child, or in this process when `trusted`.
 
-    `at_once`: a file is sure to be opened soon, so what opens it warms up while this process loads.
+    Args:
+        settings: limits of the child.
+        trusted: whether files are opened in this process.
+        at_once: tasks that are sure to be requested soon. The confined process starts now and warms them
+            up while this process loads; any other task is warmed up at its first request.
     """
-    with open_sandbox(settings) as sandbox:
+    with open_sandbox(settings, needs=at_once) as sandbox:
         if at_once and not trusted:
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted  # a third of a second

@@ -14,6 +14,8 @@ from typing import BinaryIO, Final
 import av
 import av.error
 import av.logging
+import av.subtitles.codeccontext  # PyAV loads it at the first subtitles, which a confined child cannot
+import av.subtitles.stream
 from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream

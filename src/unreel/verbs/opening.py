@@ -44,5 +44,5 @@ def open_media(*, trusted: bool = False) -> Iterator[MediaReader]:
     Args:
         trusted: open files in this process; by default a confined child does.
     """
-    with media_reader(read_settings(), trusted=trusted, at_once=True) as reader:
+    with media_reader(read_settings(), trusted=trusted, at_once=("probe", "frames")) as reader:
         yield reader

@@ -99,7 +99,7 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     named = [model for model in _listed(models) if isinstance(model, str)]
     inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser), models=named)
     openers = _describe(models, inquiry, settings, given(reviewer))
-    with media_reader(settings, trusted=trusted, at_once=True) as reader:
+    with media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
         found = await asyncio.to_thread(survey_clip, Path(clip), reader)
         if isinstance(found, Failure):
             problem = f"{found.reason.value}: {found.detail}"

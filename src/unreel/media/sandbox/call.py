@@ -22,8 +22,8 @@ from unreel.media.sandbox.process import ZygoteProcess
 from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, Part, decode
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 
-_START_SECONDS: Final = 10
-"""A zygote starts a child within milliseconds; one that has not by now never will."""
+_START_SECONDS: Final = 60
+"""A zygote starts a child within milliseconds, or in less than a second if it warms up the task first."""
 _DEATH_SECONDS: Final = 1
 """A child that has closed its pipe is dying, or only pretends to."""
 _KILL_SECONDS: Final = 5
@@ -75,13 +75,15 @@ class Outcome:
 
 
 class Call:
-    """One request given to `zygote`; leaving the context ends the child if it still lives.
+    """One request for `task` given to `zygote`; leaving the context ends the child if it still lives.
 
     Raises:
         NotStartedError: the zygote did not take it.
     """
 
-    def __init__(self, zygote: ZygoteProcess, file: int, *, words: bytes, limits: Limits) -> None:
+    def __init__(
+        self, zygote: ZygoteProcess, file: int, *, task: str, words: bytes, limits: Limits
+    ) -> None:
         self._zygote = zygote
         self._limits = limits
         with contextlib.ExitStack() as theirs:
@@ -95,7 +97,7 @@ class Call:
             theirs.callback(os.close, request)
             os.write(request, words)
             try:
-                zygote.hand_over(file, request, their_reply, their_line.fileno())
+                zygote.hand_over(task, file, request, their_reply, their_line.fileno())
             except OSError as error:
                 self.close()
                 raise_refusal(error)

@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,17 +58,28 @@ class Layers:
 
 
 def find_layers() -> Layers:
-    """What this process can be confined with. Call it warm: the sizes are measured now."""
-    sizes = _status_kb()
+    """Return what this process can be confined with, and its sizes now."""
     return Layers(
         libc=ctypes.CDLL(None, use_errno=True),
         landlock_abi=_landlock_abi(),
         syscall_filter=_syscall_filter(),
-        mapped_bytes=sizes["VmSize"] * 1024,
-        data_bytes=sizes["VmData"] * 1024,
-        untouched_bytes=max(0, sizes["VmData"] - sizes["RssAnon"]) * 1024,
-        code_bytes=sizes["RssFile"] * 1024,
+        **_sizes(),
     )
+
+
+def measure_sizes(layers: Layers) -> Layers:
+    """Return `layers` with the sizes of this process now; call it after every warm-up."""
+    return replace(layers, **_sizes())
+
+
+def _sizes() -> dict[str, int]:
+    sizes = _status_kb()
+    return {
+        "mapped_bytes": sizes["VmSize"] * 1024,
+        "data_bytes": sizes["VmData"] * 1024,
+        "untouched_bytes": max(0, sizes["VmData"] - sizes["RssAnon"]) * 1024,
+        "code_bytes": sizes["RssFile"] * 1024,
+    }
 
 
 def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:

@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +20,9 @@ _END_SECONDS: Final = 5
 # Isolated mode ignores PYTHON* variables and the working folder, so the search path is handed over:
 # the zygote imports what its caller imports.
 _BOOT: Final = (
-    "import sys; sys.path[:] = sys.argv[4:]; "
+    "import sys; sys.path[:] = sys.argv[5:]; "
     "from unreel.media.sandbox.zygote import main; "
-    "main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])"
+    "main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4].split(','))"
 )
 
 _ENVIRONMENT: Final = {
@@ -40,20 +41,20 @@ _ENVIRONMENT: Final = {
 
 
 class ZygoteProcess:
-    """A running zygote that has loaded the task table at `target`.
+    """A running zygote that has loaded the task table at `target` and warmed up the tasks `names`.
 
     Raises:
         SandboxError: it did not start.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, names: Iterable[str]) -> None:
         if platform.system() != "Linux":
             problem = "strangers' files are opened on Linux only"
             raise SandboxError(problem)
         self.owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            arguments = [str(theirs.fileno()), str(self.owner), target]
+            arguments = [str(theirs.fileno()), str(self.owner), target, ",".join(names)]
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter and code
                 [sys.executable, "-I", "-c", _BOOT, *arguments, *_search_path()],
                 stdin=subprocess.DEVNULL,
@@ -78,9 +79,9 @@ class ZygoteProcess:
         """Process id of the zygote."""
         return self._process.pid
 
-    def hand_over(self, *descriptors: int) -> None:
-        """Send copies of `descriptors`; an OSError means that this zygote is gone."""
-        socket.send_fds(self._control, [b"run"], descriptors)
+    def hand_over(self, task: str, *descriptors: int) -> None:
+        """Send the name of `task` with copies of `descriptors`; an OSError means that this zygote is gone."""
+        socket.send_fds(self._control, [task.encode()], descriptors)
 
     def end(self) -> None:
         """Hang up, and wait until the zygote, and with it every child, is gone."""

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -29,8 +29,9 @@ _ATTEMPTS: Final = 2
 class Sandbox:
     """Runs tasks, each file in a confined child of its own; a `TaskRunner` for untrusted files.
 
-    The zygote starts with the first call and again after it was lost. Calls from several threads
-    run at the same time. `close`, or leaving the context, ends all processes.
+    The zygote starts with the first call and again after it was lost. It warms up the tasks that `needs`
+    names when it starts, and any other at its first call. Calls from several threads run at the same
+    time. `close`, or leaving the context, ends all processes.
 
     A machine that lacks seccomp is refused with a `SandboxError`, unless `without_seccomp`.
     """
@@ -40,10 +41,12 @@ class Sandbox:
         limits: Limits | None = None,
         *,
         tasks: str = "unreel.media.tasks:TASKS",
+        needs: Iterable[str] = (),
         without_seccomp: bool = False,
     ) -> None:
         self.limits = limits or Limits()
         self._target = tasks
+        self._needs = frozenset(needs)
         self._without_seccomp = without_seccomp
         self._lock = threading.Lock()
         self._zygote: ZygoteProcess | None = None
@@ -127,25 +130,25 @@ class Sandbox:
     ) -> Outcome:
         words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
-            zygote = self._live_zygote()
+            zygote = self._live_zygote(task)
             if task not in (*zygote.tasks, PROTECTION_TASK):
                 raise UnknownNameError(_KIND, task, zygote.tasks)
             try:
-                with Call(zygote, file, words=words, limits=limits) as call:
+                with Call(zygote, file, task=task, words=words, limits=limits) as call:
                     return call.outcome(on_part)
             except NotStartedError:
                 self._forget(zygote)
         return Outcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
 
-    def _live_zygote(self) -> ZygoteProcess:
+    def _live_zygote(self, *tasks: str) -> ZygoteProcess:
         with self._lock:
             # A fork of this process must not share the zygote, which watches its own caller only.
             if self._zygote is None or self._zygote.owner != os.getpid():
-                self._zygote = self._start()
+                self._zygote = self._start(self._needs.union(tasks))
             return self._zygote
 
-    def _start(self) -> ZygoteProcess:
-        zygote = ZygoteProcess(self._target)
+    def _start(self, names: Iterable[str]) -> ZygoteProcess:
+        zygote = ZygoteProcess(self._target, names)
         weakref.finalize(self, zygote.end)
         try:
             accept_missing(zygote.missing, without_seccomp=self._without_seccomp)

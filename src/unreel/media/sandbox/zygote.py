@@ -1,7 +1,8 @@
 """The zygote: a warm, single-threaded process that forks one child for each file.
 
-It never reads a file or a reply. A caller sends one message with four descriptors: the file, the
-request, the pipe for the reply, and a socket for this one call. On that socket the zygote says
+It never reads a file or a reply. A caller sends the name of a task with four descriptors: the file, the
+request, the pipe for the reply, and a socket for this one call. A task that was not requested before is
+warmed up first, because its children can load nothing. On the call's socket the zygote says
 `STARTED`, and later how the child ended; when the caller writes there or hangs up, the child is
 killed. The end of the caller, seen as hang-up or as a new parent, ends all.
 """
@@ -13,7 +14,7 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ from unreel.core.registry import Lazy
 from unreel.media.payload import Task
 from unreel.media.sandbox.capabilities import drop_capabilities
 from unreel.media.sandbox.child import Ends, live
-from unreel.media.sandbox.confine import Layers, find_layers
+from unreel.media.sandbox.confine import Layers, find_layers, measure_sizes
 from unreel.media.sandbox.warm import warm_up
 
 STARTED: Final = b"started"
@@ -47,11 +48,24 @@ class Zygote:
     ) -> None:
         self._control = control
         self._tasks = tasks
+        self._warm: set[str] = set()
         self._layers = layers
         self._caller = caller
         self._by_watch: dict[int, _Child] = {}
         self._by_call: dict[int, _Child] = {}
         self._poll = select.poll()
+
+    def warm_up(self, names: Iterable[str]) -> None:
+        """Load what the tasks `names` need, once each; a name that the table lacks is skipped."""
+        new = (self._tasks.keys() & set(names)) - self._warm
+        if not new:
+            return
+        for name in new:
+            warm_up(name, self._tasks[name])
+        self._warm |= new
+        self._layers = measure_sizes(self._layers)
+        gc.collect()
+        gc.freeze()  # Children then share these pages instead of copying them.
 
     def serve(self) -> None:
         """Work until the caller is gone. Children that still run die with this process."""
@@ -71,11 +85,18 @@ class Zygote:
         message, carried, _, _ = socket.recv_fds(self._control, LONGEST_MESSAGE, _CARRIED)
         try:
             if len(carried) == _CARRIED:
-                self._fork(*carried)
+                self._start(message.decode(), *carried)
         finally:
             for descriptor in carried:
                 os.close(descriptor)
         return bool(message)
+
+    def _start(self, task: str, *descriptors: int) -> None:
+        try:
+            self.warm_up([task])
+        except Exception:  # noqa: BLE001  the caller then starts a zygote with this task, which reports it
+            return
+        self._fork(*descriptors)
 
     def _fork(self, file: int, request: int, reply: int, call: int) -> None:
         zygote = os.getpid()
@@ -118,8 +139,8 @@ class Zygote:
         child.call.close()
 
 
-def main(control_descriptor: int, caller: int, target: str) -> None:
-    """Load the tasks at `target` (`module:name`), warm up, report, and serve until `caller` ends."""
+def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]) -> None:
+    """Load the tasks at `target` (`module:name`), warm up `names`, report, serve until `caller` ends."""
     control = socket.socket(fileno=control_descriptor)
     # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
     # inherit: a file that makes its reader loop would then keep a processor from everyone.
@@ -127,17 +148,16 @@ def main(control_descriptor: int, caller: int, target: str) -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
         tasks: Mapping[str, Task] = Lazy(target).load()
-        warm_up(tasks)
         layers = find_layers()
+        zygote = Zygote(control, tasks, layers=layers, caller=caller)
+        zygote.warm_up(names)
         drop_capabilities(layers.libc)
     except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
         _send(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
         return
-    gc.collect()
-    gc.freeze()  # Children then share these pages instead of copying them.
     words = {"tasks": sorted(tasks), "missing": layers.missing}
     _send(control, json.dumps(words).encode())
-    Zygote(control, tasks, layers=layers, caller=caller).serve()
+    zygote.serve()
 
 
 def _send(to: socket.socket, message: bytes) -> None:

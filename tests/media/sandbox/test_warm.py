@@ -1,0 +1,81 @@
+"""A zygote that has warmed up a task has loaded all that the task needs, whatever the file."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import crafted_matroska
+import pytest
+from test_cost import DECODERS
+from tiny_clips import MP4, make
+
+from unreel.media.sandbox import Sandbox
+from unreel.media.tasks import TASKS
+
+# Runs one task warm, then on each file named, and prints what was imported or mapped meanwhile.
+WATCHED = """
+import io, json, sys
+from pathlib import Path
+from unreel.core.errors import MediaError
+from unreel.media.payload import finish
+from unreel.media.sandbox.warm import _REQUESTS, warm_up
+from unreel.media.tasks import TASKS
+
+def loaded():
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return set(sys.modules) | {line.split()[-1] for line in maps if ".so" in line}
+
+name, folder = sys.argv[1], Path(sys.argv[2])
+warm_up(name, TASKS[name])
+before, found = loaded(), {}
+for path in sorted(folder.iterdir()):
+    for request in _REQUESTS[name]:
+        try:
+            finish(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
+        except MediaError:
+            pass
+    if new := loaded() - before:
+        found[path.name] = sorted(new)
+        before |= new
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clips of every container and decoder, whole and cut in half, and streams of other kinds."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, recipe in DECODERS.items():
+        data = make(recipe)
+        (folder / name).write_bytes(data)
+        (folder / f"half-{name}").write_bytes(data[: len(data) // 2])
+    crafted = crafted_matroska.crafted()
+    for name in ("mkv-attachment.mkv", "mkv-subtitles-only.mkv"):
+        (folder / name).write_bytes(crafted[name])
+    return folder
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_file_makes_a_warm_task_load_anything(task: str, files: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", WATCHED, task, str(files)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {}
+
+
+def test_a_task_that_nobody_announced_is_warmed_up_at_its_first_request(tmp_path: Path) -> None:
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(make(MP4))
+    with Sandbox(needs=("probe",)) as sandbox:
+        assert "facts" in sandbox.run("probe", clip, request={}).result.header
+        zygote = sandbox._zygote
+        for _ in range(2):
+            found = sandbox.run("sound", clip, request={}).result
+            assert found.header["sound"]["rate_hz"] == 16_000
+        assert sandbox._zygote is zygote

@@ -1,0 +1,27 @@
+"""The clips in the package are those of their recipes."""
+
+from io import BytesIO
+
+import pytest
+from shipped_clips import PACKAGE, RECIPES
+
+from unreel.media.container import MAX_PIXELS
+from unreel.media.decode import decode_frames
+from unreel.media.synthesise import synthesise
+from unreel.media.timeline import read_timeline
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_shipped_clip_shows_what_its_recipe_draws(name: str) -> None:
+    shipped, drawn = (
+        BytesIO(data) for data in ((PACKAGE / name).read_bytes(), synthesise(RECIPES[name]))
+    )
+    timeline = read_timeline(shipped, max_pixels=MAX_PIXELS)
+    assert timeline == read_timeline(drawn, max_pixels=MAX_PIXELS)
+    ends = (0, timeline.n_frames - 1)
+    here, there = (
+        list(decode_frames(file, timeline, indices=ends, max_pixels=MAX_PIXELS))
+        for file in (shipped, drawn)
+    )
+    # Encoders of other releases may differ by a little noise.
+    assert all(abs(a.rgb.astype(int) - b.rgb).mean() < 2 for a, b in zip(here, there, strict=True))
