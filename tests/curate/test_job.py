@@ -76,6 +76,7 @@ def test_a_killed_curation_goes_on_to_the_same_benchmark(recipe, tmp_path, tree)
     assert tree(tmp_path / "killed/benchmark") == tree(tmp_path / "calm/benchmark")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_local_and_ray_give_the_same_bytes(recipe, tmp_path, tree) -> None:
     pytest.importorskip("ray", reason="needs the extra ray: pip install 'unreel[ray]'")

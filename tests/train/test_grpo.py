@@ -210,6 +210,7 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -> None:
     encoder = Encoder.open(half_taught, taught("qwen2.5-vl"))
     held_out = [coloured(i, seed=2) for i in range(160)]

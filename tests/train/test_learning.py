@@ -27,7 +27,7 @@ from unreel.core.trace import Trace
 from unreel.engine.whereabouts import open_access
 from unreel.train.recipe import TrainRecipe, check_recipe
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(7200)]
 
 N_TAUGHT, N_OTHER = 900, 100
 """Scenes; of each there is a clip as it is and one with a trace."""

@@ -30,11 +30,12 @@ from unreel.annotate.studio.push import push_assignments
 from unreel.annotate.studio.reading import read_tasks
 from unreel.annotate.studio.rooms import remembered_rooms
 from unreel.core.errors import MachineError
+from unreel.core.settings import read_settings
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(1800)]
 
-N_TASKS = 50
-"""Of each of six interfaces: 300 in all, 900 answers of 3 people."""
+N_TASKS = 50 if read_settings().slow else 10
+"""Number of tasks of each of six interfaces; 3 people answer each task."""
 Event = Callable[[str, str], bool]
 
 
