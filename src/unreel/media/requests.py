@@ -3,7 +3,7 @@
 They are checked by hand: a process that only reads clips would take half of its start to load pydantic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Final, NoReturn, TypeVar
@@ -58,7 +58,7 @@ class FramesRequest:
 class InstantsRequest:
     """Request of `instants`: the instants whose frames are wanted."""
 
-    at_us: list[int]
+    at_us: Sequence[int]
     max_pixels: int = MAX_PIXELS
 
     def __post_init__(self) -> None:
