@@ -234,6 +234,37 @@ MUTATIONS = (
         (LEDGER + "test_starts_outlive_kill_9_of_their_writer",),
     ),
     Mutation(
+        "on local a row is not recorded as begun",
+        "engine/local.py",
+        "        self._ledger.begin(item)\n",
+        "",
+        (RECORDED + "test_a_row_in_flight_is_on_record_until_it_is_finished",),
+    ),
+    Mutation(
+        "on local a finish is not written",
+        "engine/local.py",
+        "            self._ledger.finish(item)\n",
+        "",
+        (RECORDED + "test_a_row_in_flight_is_on_record_until_it_is_finished",),
+    ),
+    Mutation(
+        "on local a suspect runs beside the others",
+        "engine/local.py",
+        "if self._ledger.is_suspect(ledger_item(row)):",
+        "if False:",
+        (RECORDED + "test_a_suspect_runs_alone_and_is_stored",),
+    ),
+    Mutation(
+        "on local a suspect that kills is dropped",
+        "engine/local.py",
+        "            if row is not None:\n                await self._deliver(row)\n",
+        "            if row is outcome:\n                await self._deliver(row)\n",
+        (
+            RECORDED
+            + "test_a_suspect_that_kills_its_process_each_time_is_quarantined_and_the_others_are_stored",
+        ),
+    ),
+    Mutation(
         "a finish does not forgive",
         "engine/start_log.py",
         "            self._records.pop(item, None)\n",
@@ -568,7 +599,9 @@ def run_tests(
 ) -> subprocess.CompletedProcess[str]:
     """Run the tests of the copy against the package of the copy."""
     command = [python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *options, *tests]
+    programs = [str(Path(python).parent), os.environ["PATH"]]  # noqa: TID251  servers of the tests
     environment = os.environ | {  # noqa: TID251  handed on to a child
+        "PATH": os.pathsep.join(programs),
         "PYTHONPATH": str(copy / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "UNREEL_SLOW": "0",
