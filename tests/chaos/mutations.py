@@ -322,9 +322,7 @@ MUTATIONS = (
         "engine/local.py",
         "            self._suspects.add(row)\n",
         "            pass\n",
-        (
-            "tests/engine/test_recorded_suspects.py::test_a_recorded_suspect_runs_alone_and_is_stored",
-        ),
+        ("tests/engine/test_recorded_suspects.py::test_a_suspect_runs_alone_and_is_stored",),
     ),
     Mutation(
         "the first death alone condemns",
@@ -653,7 +651,8 @@ def find_unusable_tests(tests: Sequence[str], *, python: str) -> dict[str, str]:
         if not report.exists():
             return dict.fromkeys(tests, done.stdout + done.stderr)
         cases = list(ET.parse(report).iter("testcase"))
-    return {test: why for test in tests if (why := find_problem(test, cases, done.stdout))}
+    output = done.stdout + done.stderr
+    return {test: why for test in tests if (why := find_problem(test, cases, output))}
 
 
 def find_problem(test: str, cases: Sequence[ET.Element], output: str) -> str:
