@@ -48,8 +48,8 @@ from unreel.engine.access import Access
 from unreel.engine.place import Place
 from unreel.engine.stage import Resources, Row, Stage
 from unreel.media.borders import Borders
+from unreel.media.bounds import N_PICKED
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, Fingerprint
-from unreel.media.scan import N_PICKED
 
 COPIES_EVERY = 100
 """One clip in so many shows the same as another."""

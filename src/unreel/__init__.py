@@ -1,7 +1,7 @@
 """unreel tells whether a video looks AI-generated, where, when and why.
 
 The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `compare`,
-`curate`, `open_benchmark`, `open_media`. A verb is loaded when it is first used.
+`curate`, `open_benchmark`, `open_media`. Each name is loaded when it is first used.
 """
 
 import sys
@@ -9,43 +9,42 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from unreel.core.answer import Reply, Usage
-from unreel.core.box import Box
-from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
-from unreel.core.comparison import Comparison, Comparisons, Difference
-from unreel.core.errors import (
-    InvalidSettingError,
-    InvalidValueError,
-    MachineError,
-    MediaError,
-    MissingExtraError,
-    SandboxError,
-    UnknownNameError,
-    UnreadableSourceError,
-    UnreelError,
-    UnsafeTargetError,
-)
-from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
-from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
-from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Label, Pair, Rating, Vote
-from unreel.core.question import Condition, Instrument, Question
-from unreel.core.span import TimeSpan
-from unreel.core.trace import BoxAt, Category, Trace
-from unreel.core.verdict import (
-    Position,
-    PreferenceVerdict,
-    RealismVerdict,
-    RealityVerdict,
-    TraceVerdict,
-    Unparsed,
-    UnparsedReason,
-    Verdict,
-)
-
 if TYPE_CHECKING:
     from unreel.benchmarks.entry import Entry, Rejected
     from unreel.benchmarks.opening import Benchmark
+    from unreel.core.answer import Reply, Usage
+    from unreel.core.box import Box
+    from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
+    from unreel.core.comparison import Comparison, Comparisons, Difference
+    from unreel.core.errors import (
+        InvalidSettingError,
+        InvalidValueError,
+        MachineError,
+        MediaError,
+        MissingExtraError,
+        SandboxError,
+        UnknownNameError,
+        UnreadableSourceError,
+        UnreelError,
+        UnsafeTargetError,
+    )
+    from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
+    from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+    from unreel.core.failure import Failure, FailureReason
+    from unreel.core.judgement import Label, Pair, Rating, Vote
+    from unreel.core.question import Condition, Instrument, Question
+    from unreel.core.span import TimeSpan
+    from unreel.core.trace import BoxAt, Category, Trace
+    from unreel.core.verdict import (
+        Position,
+        PreferenceVerdict,
+        RealismVerdict,
+        RealityVerdict,
+        TraceVerdict,
+        Unparsed,
+        UnparsedReason,
+        Verdict,
+    )
     from unreel.engine.progress import Progress
     from unreel.evaluate.opinion import Opinion
     from unreel.evaluate.review import Review
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from unreel.verbs.reviewing import review, review_async
     from unreel.verbs.running import Run, evaluate, open_run
     from unreel.verbs.scoring import score
+
 
 __all__ = [
     "AudioFacts",
@@ -136,20 +136,71 @@ __all__ = [
 ]
 
 _LAZY = {
+    "AudioFacts": "unreel.core.facts",
     "Benchmark": "unreel.benchmarks.opening",
+    "Box": "unreel.core.box",
+    "BoxAt": "unreel.core.trace",
+    "Category": "unreel.core.trace",
+    "Clip": "unreel.core.clip",
+    "ClipFacts": "unreel.core.facts",
+    "ClipId": "unreel.core.clip",
+    "Comparison": "unreel.core.comparison",
+    "Comparisons": "unreel.core.comparison",
+    "Condition": "unreel.core.question",
+    "Coverage": "unreel.core.estimate",
     "Curated": "unreel.verbs.curating",
+    "Difference": "unreel.core.comparison",
     "Entry": "unreel.benchmarks.entry",
+    "Estimate": "unreel.core.estimate",
     "Exhibit": "unreel.reviewers.contract",
+    "Failure": "unreel.core.failure",
+    "FailureReason": "unreel.core.failure",
+    "Generated": "unreel.core.clip",
+    "Instrument": "unreel.core.question",
+    "InvalidSettingError": "unreel.core.errors",
+    "InvalidValueError": "unreel.core.errors",
+    "Label": "unreel.core.judgement",
+    "MachineError": "unreel.core.errors",
     "Material": "unreel.reviewers.contract",
+    "Measured": "unreel.core.estimate",
+    "MediaError": "unreel.core.errors",
     "MediaReader": "unreel.media.reader",
+    "Metric": "unreel.core.estimate",
+    "MissingExtraError": "unreel.core.errors",
     "Opinion": "unreel.evaluate.opinion",
+    "Origin": "unreel.core.clip",
+    "Pair": "unreel.core.judgement",
+    "Position": "unreel.core.verdict",
+    "PreferenceVerdict": "unreel.core.verdict",
     "Progress": "unreel.engine.progress",
+    "Question": "unreel.core.question",
+    "Rating": "unreel.core.judgement",
+    "Real": "unreel.core.clip",
+    "RealismVerdict": "unreel.core.verdict",
+    "RealityVerdict": "unreel.core.verdict",
     "Rejected": "unreel.benchmarks.entry",
+    "Reply": "unreel.core.answer",
     "Review": "unreel.evaluate.review",
     "Reviewer": "unreel.reviewers.contract",
     "Run": "unreel.verbs.running",
+    "SandboxError": "unreel.core.errors",
+    "Scorecard": "unreel.core.estimate",
     "Sheet": "unreel.reviewers.contract",
     "ShownFrame": "unreel.reviewers.contract",
+    "TimeSpan": "unreel.core.span",
+    "Trace": "unreel.core.trace",
+    "TraceVerdict": "unreel.core.verdict",
+    "UnknownNameError": "unreel.core.errors",
+    "Unmeasured": "unreel.core.estimate",
+    "Unparsed": "unreel.core.verdict",
+    "UnparsedReason": "unreel.core.verdict",
+    "UnreadableSourceError": "unreel.core.errors",
+    "UnreelError": "unreel.core.errors",
+    "UnsafeTargetError": "unreel.core.errors",
+    "Usage": "unreel.core.answer",
+    "Verdict": "unreel.core.verdict",
+    "VideoFacts": "unreel.core.facts",
+    "Vote": "unreel.core.judgement",
     "compare": "unreel.verbs.comparing",
     "curate": "unreel.verbs.curating",
     "evaluate": "unreel.verbs.running",

@@ -86,6 +86,8 @@ class Bare:
     stage: str = ""
     engine: str = "local"
     most_uncommitted: int = MOST_UNCOMMITTED
+    stops: Iterator[str] = field(default_factory=lambda: iter(()))
+    """The first kills; later ones are drawn at random."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -96,6 +98,9 @@ class Bare:
         """Nothing is needed."""
 
     def next_kill(self, folder: Path, chance: random.Random) -> str:
+        planned = next(self.stops, None)
+        if planned is not None:
+            return planned
         step = chance.choice(self.steps)
         most = {"asked": self.n_rows // 10, "written": 5, "committed": 5}.get(step, 1)
         return f"{step}:{chance.randint(1, most)}"

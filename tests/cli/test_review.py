@@ -135,6 +135,7 @@ def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) ->
     assert "no model was asked" in html
     assert [still["frame"] for still in row["evidence"]["stills"]] == [48, 72]
     assert "frames of annotated.mp4: " in done.stderr
+    assert done.stderr.index("evidence in ") < done.stderr.index("frames of annotated.mp4: ")
     assert "stability" not in row
     assert (tmp_path / "sample" / "annotated.mp4").stat().st_size > 50_000
     result = json.loads((tmp_path / "sample" / "result.json").read_text(encoding="utf-8"))

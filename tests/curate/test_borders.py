@@ -7,7 +7,7 @@ from PIL import Image
 from footage import film, write_clip
 from unreel.core.box import Box
 from unreel.media.borders import Borders, find_borders
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb
 from unreel.media.scan import scan
 

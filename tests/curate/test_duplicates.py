@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from footage import film, write_clip
 from unreel.core.errors import InvalidValueError
 from unreel.media.borders import Borders, find_borders
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.fingerprint import Fingerprint, fingerprint
 from unreel.media.matching import find_matches

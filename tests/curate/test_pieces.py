@@ -36,9 +36,9 @@ from unreel.curate.piece import CONTRADICTION, LeftOut, MadeFile, Piece
 from unreel.curate.pieces import NO_PIECES, Shelf, keep_once
 from unreel.curate.sorted_runs import SortedRuns, read_runs
 from unreel.media.borders import Borders
+from unreel.media.bounds import N_PICKED
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, Fingerprint
 from unreel.media.render import Crop, Cut
-from unreel.media.scan import N_PICKED
 
 THIRD = Fraction(1, 3)
 

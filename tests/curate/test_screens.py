@@ -19,7 +19,7 @@ from unreel.curate.screen.screens import (
     judge,
     measure,
 )
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.scan import scan
 
 GOOD = Findings(

@@ -10,7 +10,7 @@ from PIL import Image
 from footage import film, write_clip
 from unreel.core.registry import Lazy
 from unreel.curate.split.shots import colour_distances, find_cuts, split_shots
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.scan import Scan, colour_histogram, scan
 from unreel.media.timeline import read_timeline

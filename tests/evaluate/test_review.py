@@ -21,7 +21,8 @@ from unreel.evaluate.review import (
     review_clip,
     survey_clip,
 )
-from unreel.evaluate.sample import RECIPE, sample_reviewers, sample_truth
+from unreel.evaluate.sample import sample_reviewers
+from unreel.evaluate.sample_clip import RECIPE, sample_truth
 from unreel.media.access import media_reader
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.asking import Desk

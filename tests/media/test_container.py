@@ -12,7 +12,8 @@ import pytest
 from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
-from unreel.media.container import MAX_PIXELS, media_errors, open_clip
+from unreel.media.bounds import MAX_PIXELS
+from unreel.media.container import media_errors, open_clip
 from unreel.media.payload import finish
 from unreel.media.probe import probe
 from unreel.media.tasks import TASKS

@@ -12,7 +12,7 @@ import pytest
 from unreel.core.failure import FailureReason
 from unreel.media import container as container_module
 from unreel.media import decode as decode_module
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Frame, decode_frames
 from unreel.media.scenes.scene import Scene, read_index
 from unreel.media.timeline import Timeline, read_timeline

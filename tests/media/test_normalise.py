@@ -10,7 +10,7 @@ import pytest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.media import normalise as normalise_module
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, fit_inside, normalise, shown_frames
 from unreel.media.probe import probe

@@ -15,7 +15,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media import gathering as gathering_module
 from unreel.media.annotate_wire import commentary_request
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, normalise
 from unreel.media.overlay import Commentary

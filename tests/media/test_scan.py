@@ -11,7 +11,7 @@ from footage import film, write_clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import Settings
 from unreel.media.access import media_reader
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.payload import Payload
 from unreel.media.reader import MediaReader
 from unreel.media.scan import (

@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.probe import probe
 from unreel.media.sampling import FramePlan, parse_plan, plan_frames

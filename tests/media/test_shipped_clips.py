@@ -3,9 +3,9 @@
 from io import BytesIO
 
 import pytest
-from shipped_clips import PACKAGE, RECIPES
 
-from unreel.media.container import MAX_PIXELS
+from shipped_clips import PACKAGE, RECIPES
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.synthesise import synthesise
 from unreel.media.timeline import read_timeline

@@ -9,7 +9,7 @@ import pytest
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import FailureReason
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.timeline import Timeline, read_timeline
 
 RATE = Fraction(30000, 1001)

@@ -228,7 +228,10 @@ def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["evidence.html", "result.json", "stills"]
     html = (tmp_path / "evidence.html").read_text(encoding="utf-8")
-    assert "stopped: its making was ended early. Run the same command again." in html
+    assert (
+        "stopped: it was not finished when this page was written. Run the same command again."
+        in html
+    )
 
 
 def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:

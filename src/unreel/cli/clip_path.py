@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from unreel.benchmarks.folders import VIDEO_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import plain_name
 
@@ -26,6 +25,8 @@ class ClipPath(click.Path):
 
 
 def _download(address: str) -> str:
+    from unreel.benchmarks.folders import VIDEO_SUFFIXES
+
     scheme, _, place, _, _ = urlsplit(address)
     name, source = plain_name(PurePosixPath(place).name).lstrip("-"), shlex.quote(address)
     if not name.lower().endswith(VIDEO_SUFFIXES):

@@ -1,7 +1,6 @@
 """The `unreel` command: a table of words, each loaded when it is typed."""
 
 import sys
-from importlib.metadata import version
 from typing import Final
 
 import click
@@ -48,7 +47,7 @@ COMMANDS: Final = {
 @click.command(
     cls=LateGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.version_option(version("unreel"), prog_name="unreel")
+@click.version_option(package_name="unreel", prog_name="unreel")
 def unreel() -> None:
     """Tell whether a video looks AI-generated, where, when and why.
 

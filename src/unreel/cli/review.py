@@ -351,7 +351,7 @@ class _Desk:
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
-            from unreel.evaluate.sample import sample_truth
+            from unreel.evaluate.sample_clip import sample_truth
 
             truth = sample_truth()
         background = Background(
@@ -364,12 +364,16 @@ class _Desk:
         try:
             with copy_meter(found.clip.facts.video.n_frames) as on_frames:
                 evidence = write_evidence(
-                    found, folder, reader=self._reader, background=background, on_frames=on_frames
+                    found,
+                    folder,
+                    reader=self._reader,
+                    background=background,
+                    on_page=lambda page: say(f"evidence in {page}"),
+                    on_frames=on_frames,
                 )
         except Stopped as stopped:
             stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
             raise
-        say(f"evidence in {evidence.page}")
         if isinstance(evidence.annotated, Failure):
             say(f"no annotated copy: {evidence.annotated}")
         return {

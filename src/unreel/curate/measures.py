@@ -8,7 +8,7 @@ from pydantic import PlainSerializer
 
 from unreel.media.borders import Borders
 from unreel.media.fingerprint import Fingerprint
-from unreel.media.wire import write_exact
+from unreel.media.requests import write_exact
 
 ExactSeconds = Annotated[Fraction, PlainSerializer(write_exact)]
 

@@ -12,9 +12,7 @@ from typing import Final
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.trace import Trace
 from unreel.core.writing import Folder
-from unreel.media.synthesise import ClipRecipe, planted_trace
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.opening import Opener
 
@@ -23,9 +21,6 @@ NOTE: Final = (
     "written by hand; no model was asked."
 )
 FILE: Final = "sample.mp4"
-RECIPE: Final = ClipRecipe(
-    scene="street", flawed=True, width=640, height=360, n_frames=120, gop=24, seed=4
-)
 
 _ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
     "recorded:attentive": {
@@ -86,10 +81,5 @@ def sample_reviewers() -> tuple[Opener, ...]:
 
 
 def write_sample(folder: Path) -> Path:
-    """Write the sample's clip, which was drawn by `RECIPE`, into `folder`."""
+    """Write the sample's clip, which ships with the package, into `folder`."""
     return Folder(folder).write(FILE, Path(__file__).with_name(FILE).read_bytes())
-
-
-def sample_truth() -> tuple[Trace, ...]:
-    """The fault that was put in, exactly."""
-    return (planted_trace(RECIPE),)

@@ -17,7 +17,8 @@ from PIL import Image
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import to_us
-from unreel.media.container import MAX_PIXELS, open_clip
+from unreel.media.bounds import MAX_PIXELS
+from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.normalise import CHANNELS, MAX_FRAMES

@@ -13,7 +13,7 @@ from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.overlay import Commentary, Lane, MovingMark
 from unreel.media.payload import Payload
-from unreel.media.wire import Count, Micros, ProbeRequest, Size, Wire
+from unreel.media.wire import ClipRequest, Count, Micros, Size, Wire
 
 OnFrames = Callable[[int], None]
 """Hears how many frames of a copy were drawn so far."""
@@ -55,7 +55,7 @@ class _LaneRequest(Wire):
         return Lane(says=self.says, colour=self.colour, marks=marks)
 
 
-class AnnotateRequest(ProbeRequest):
+class AnnotateRequest(ClipRequest):
     """`annotate`: the fields of a `Commentary`."""
 
     lanes: list[_LaneRequest]

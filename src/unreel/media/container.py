@@ -23,8 +23,6 @@ from av.video.stream import VideoStream
 from unreel.core.errors import MediaError, UnreelError
 from unreel.core.failure import Failure, FailureReason
 
-MAX_PIXELS: Final = 7680 * 4320
-
 FORMATS: Final = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
 """FFmpeg's demuxers that hold moving pictures in one file. None of them opens a second one."""
 

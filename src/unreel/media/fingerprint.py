@@ -18,7 +18,8 @@ from pydantic import BeforeValidator, PlainSerializer
 from unreel.core.errors import InvalidValueError
 from unreel.core.registry import Lazy
 from unreel.media.borders import Borders
-from unreel.media.scan import N_PICKED, PickedFrame, Scan
+from unreel.media.bounds import N_PICKED
+from unreel.media.scan import PickedFrame, Scan
 
 _PART: Final = 0.05
 _HALF: Final = _PART / 2

@@ -8,16 +8,14 @@ decoding, and the copy of eight frames costs about 10 ms.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.decode import Rgb
 from unreel.media.payload import Payload
-from unreel.media.picture import decode_jpeg, encode_jpeg
-from unreel.media.wire import FrameHeader, FramesHeader
+
+if TYPE_CHECKING:
+    from unreel.media.decode import Rgb
 
 Encoding = Literal["jpeg", "rgb24"]
 MAX_FRAMES_BYTES: Final = 256 << 20
@@ -36,8 +34,12 @@ class SampledFrame:
     encoding: Encoding
     data: bytes
 
-    def rgb(self) -> Rgb:
+    def rgb(self) -> "Rgb":
         """Its pixels."""
+        import numpy as np
+
+        from unreel.media.picture import decode_jpeg
+
         if self.encoding == "jpeg":
             return decode_jpeg(self.data)
         return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
@@ -83,6 +85,8 @@ class Gathering:
 
     def add(self, part: Payload) -> None:
         """Take one frame."""
+        from unreel.media.wire import FrameHeader
+
         header, wanted = FrameHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
         _expect(len(self._frames) < wanted.most_frames, "there are more frames than asked for")
@@ -96,6 +100,10 @@ class Gathering:
             _expect(in_order, "frames are out of order")
         (data,) = part.blobs
         if wanted.encoding == "jpeg":
+            import numpy as np
+
+            from unreel.media.picture import encode_jpeg
+
             rgb = np.frombuffer(data, np.uint8).reshape(height, width, 3)
             data = encode_jpeg(rgb, quality=wanted.quality)
         self._room -= len(data)
@@ -107,6 +115,8 @@ class Gathering:
 
     def finish(self, last: Payload) -> SampledFrames:
         """All frames, once `last` has said that there are no more."""
+        from unreel.media.wire import FramesHeader
+
         header = FramesHeader.model_validate(last.header)
         _expect(not last.blobs, "frames end without blobs")
         _expect(header.sampling == self._wanted.sampling, "the sampling is not the one asked for")

@@ -2,17 +2,18 @@
 
 import io
 import math
-from typing import Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-from unreel.media.decode import Rgb
+from unreel.media.bounds import JPEG_QUALITY
 
-JPEG_QUALITY: Final = 90
+if TYPE_CHECKING:
+    from unreel.media.decode import Rgb
 
 
-def fit_longest(rgb: Rgb, longest_side: int | None, *, most_pixels: int | None = None) -> Rgb:
+def fit_longest(rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None = None) -> "Rgb":
     """`rgb`, scaled down to `longest_side` on its longer side and to `most_pixels`; never scaled up."""
     height, width, _ = rgb.shape
     size = fit_size(width, height, longest_side, most_pixels=most_pixels)
@@ -37,21 +38,21 @@ def fit_size(
     return size
 
 
-def encode_jpeg(rgb: Rgb, *, quality: int = JPEG_QUALITY) -> bytes:
+def encode_jpeg(rgb: "Rgb", *, quality: int = JPEG_QUALITY) -> bytes:
     """A JPEG file without metadata: the same bytes for the same pixels and quality."""
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="JPEG", quality=quality)
     return out.getvalue()
 
 
-def encode_png(rgb: Rgb) -> bytes:
+def encode_png(rgb: "Rgb") -> bytes:
     """A PNG file without metadata: every pixel as it is."""
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="PNG", compress_level=4)
     return out.getvalue()
 
 
-def decode_jpeg(data: bytes) -> Rgb:
+def decode_jpeg(data: bytes) -> "Rgb":
     """The pixels of a JPEG file that this process made: never one that a child or a stranger sent.
 
     A hostile JPEG of 364 kB decodes for over a minute.

@@ -9,12 +9,10 @@ from av.audio.stream import AudioStream
 from av.video.frame import VideoFrame
 
 from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
-from unreel.media.container import MAX_PIXELS, decoder_name, open_clip
+from unreel.media.bounds import FASTEST, MAX_PACKETS, MAX_PIXELS, MOST_S
+from unreel.media.container import decoder_name, open_clip
 from unreel.media.tags import read_tags
 from unreel.media.timeline import (
-    FASTEST,
-    MAX_PACKETS,
-    MOST_S,
     DeclaredPace,
     Packets,
     Timeline,

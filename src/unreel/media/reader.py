@@ -10,10 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, Final, TypeVar
-
-import numpy as np
-from pydantic import ValidationError
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from unreel.core.errors import (
     InvalidSettingError,
@@ -26,28 +23,21 @@ from unreel.core.errors import (
 )
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.annotate_wire import CopyHeader, CopyTaker, OnFrames, commentary_request
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import JPEG_QUALITY, MAX_PIXELS, SAMPLE_RATE_HZ
 from unreel.media.gathering import Encoding, Gathering, SampledFrame, SampledFrames, Wanted
-from unreel.media.normalise import NormalForm
-from unreel.media.overlay import Commentary
 from unreel.media.payload import OnPart, Payload, TaskRunner, finish
-from unreel.media.picture import JPEG_QUALITY
-from unreel.media.render import OWN_SPEED, Cut
-from unreel.media.sampling import most_frames, parse_plan
+from unreel.media.requests import INSTANTS, LONGEST_SIDE, write_exact
 from unreel.media.sandbox.wire import readable
-from unreel.media.scan import Scan
-from unreel.media.scan_wire import read_scan
-from unreel.media.sound import SAMPLE_RATE_HZ, NoSound, Sound
-from unreel.media.tasks import TASKS
-from unreel.media.wire import (
-    INSTANTS,
-    LONGEST_SIDE,
-    NormaliseHeader,
-    ProbeHeader,
-    SoundHeader,
-    write_exact,
-)
+
+if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
+    from pydantic import ValidationError
+
+    from unreel.media.annotate_wire import CopyHeader, OnFrames
+    from unreel.media.normalise import NormalForm
+    from unreel.media.overlay import Commentary
+    from unreel.media.render import Cut
+    from unreel.media.scan import Scan
+    from unreel.media.sound import NoSound, Sound
 
 __all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted"]
 
@@ -79,6 +69,8 @@ class MediaReader:
         most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
         """The frames that `sampling` takes; an unknown sampling is an error, not a failure."""
+        from unreel.media.sampling import most_frames, parse_plan
+
         plan = parse_plan(sampling)
         gathering = Gathering(
             Wanted(
@@ -109,21 +101,21 @@ class MediaReader:
         request = {"at_us": list(at_us)}
         return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
 
-    def sound(self, path: str | Path) -> Sound | NoSound | Failure:
+    def sound(self, path: str | Path) -> "Sound | NoSound | Failure":
         """The clip's sound at 16 kHz."""
         return self._ask("sound", path, {}, _read_sound)
 
-    def normalise(self, path: str | Path, form: NormalForm) -> bytes | Failure:
+    def normalise(self, path: str | Path, form: "NormalForm") -> bytes | Failure:
         """The clip in `form`, as the bytes of an mp4 file."""
         return self._ask("normalise", path, _form_request(form), _read_normalised)
 
     def render(
         self,
         path: str | Path,
-        cut: Cut,
+        cut: "Cut",
         *,
-        form: NormalForm | None = None,
-        speed: Fraction = OWN_SPEED,
+        form: "NormalForm | None" = None,
+        speed: Fraction = Fraction(1),
     ) -> bytes | Failure:
         """A piece of the clip as the bytes of an mp4 file, in `form` or in its own."""
         request = {
@@ -139,18 +131,22 @@ class MediaReader:
     def annotate(
         self,
         path: str | Path,
-        commentary: Commentary,
+        commentary: "Commentary",
         *,
         into: IO[bytes],
-        on_frames: OnFrames = lambda _n_frames: None,
-    ) -> CopyHeader | Failure:
+        on_frames: "OnFrames" = lambda _n_frames: None,
+    ) -> "CopyHeader | Failure":
         """Write a copy of the clip with `commentary` drawn on it `into` a file: see `media.annotate`."""
+        from unreel.media.annotate_wire import CopyTaker, commentary_request
+
         taker = CopyTaker(into, duration_us=commentary.duration_us, on_frames=on_frames)
         request = commentary_request(commentary)
         return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
-    def scan(self, path: str | Path) -> Scan | Failure:
+    def scan(self, path: str | Path) -> "Scan | Failure":
         """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""
+        from unreel.media.scan_wire import read_scan
+
         return self._ask("scan", path, {}, read_scan)
 
     def _ask(
@@ -175,6 +171,8 @@ class MediaReader:
 
 
 def _failure_of(task: str, error: Exception) -> Failure:
+    from pydantic import ValidationError
+
     match error:
         case MediaError():
             return error.failure
@@ -189,14 +187,14 @@ def _failure_of(task: str, error: Exception) -> Failure:
     return Failure(reason, readable(f"{task} sent back what it must not: {problem}"))
 
 
-def _first_problem(error: ValidationError) -> str:
+def _first_problem(error: "ValidationError") -> str:
     # Without its words: they are the child's, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(readable(str(part)) for part in first["loc"])
     return f"{place}: {readable(first['msg'])} ({error.error_count()} in all)"
 
 
-def _form_request(form: NormalForm) -> dict[str, Any]:
+def _form_request(form: "NormalForm") -> dict[str, Any]:
     return {
         "width": form.width,
         "height": form.height,
@@ -210,6 +208,8 @@ def run_trusted(
     task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
 ) -> Payload | Failure:
     """Runs `task` in this process, for files whose maker is trusted; links are followed."""
+    from unreel.media.tasks import TASKS
+
     if task not in TASKS:
         kind = "media task"
         raise UnknownNameError(kind, task, sorted(TASKS))
@@ -233,6 +233,8 @@ def _drop(_part: Payload) -> None:
 
 
 def _read_facts(payload: Payload, path: Path) -> ClipFacts:
+    from unreel.media.wire import ProbeHeader
+
     _expect(not payload.blobs, "facts come without blobs")
     facts = ProbeHeader.model_validate(payload.header).as_facts()
     # Who reads the file into memory asks this number whether it may.
@@ -240,7 +242,12 @@ def _read_facts(payload: Payload, path: Path) -> ClipFacts:
     return facts
 
 
-def _read_sound(payload: Payload) -> Sound | NoSound:
+def _read_sound(payload: Payload) -> "Sound | NoSound":
+    import numpy as np
+
+    from unreel.media.sound import NoSound, Sound
+    from unreel.media.wire import SoundHeader
+
     sound = SoundHeader.model_validate(payload.header).sound
     if sound is None:
         _expect(not payload.blobs, "a mute clip comes without blobs")
@@ -252,6 +259,8 @@ def _read_sound(payload: Payload) -> Sound | NoSound:
 
 
 def _read_normalised(payload: Payload) -> bytes:
+    from unreel.media.wire import NormaliseHeader
+
     size_bytes = NormaliseHeader.model_validate(payload.header).size_bytes
     _expect([len(blob) for blob in payload.blobs] == [size_bytes], "bytes of the clip are missing")
     _expect(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")

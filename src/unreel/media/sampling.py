@@ -28,13 +28,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
-from unreel.media.timeline import Timeline
+
+if TYPE_CHECKING:
+    from unreel.media.timeline import Timeline
 
 PATTERNS: Final = (
     "uniform-N",
@@ -61,7 +63,7 @@ class Uniform:
     def __str__(self) -> str:
         return f"uniform-{self.n}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
@@ -79,14 +81,14 @@ class PerSecond:
         cap = "" if self.at_most is None else f"-max-{self.at_most}"
         return f"fps-{self.fps}{cap}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         chosen = list(self._on_the_beat(timeline))
         if self.at_most is not None and len(chosen) > self.at_most:
             return Uniform(self.at_most).choose(timeline)
         return chosen
 
-    def _on_the_beat(self, timeline: Timeline) -> Iterable[int]:
+    def _on_the_beat(self, timeline: "Timeline") -> Iterable[int]:
         beats, ticks = (self.fps * timeline.time_base).as_integer_ratio()
         first = timeline.ticks[0]
         ends = (*timeline.ticks[1:], timeline.ticks[-1] + timeline.last_ticks)
@@ -105,7 +107,7 @@ class Paper:
     def __str__(self) -> str:
         return f"paper-{self.n}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames."""
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
@@ -125,7 +127,7 @@ class VlmEvalKitCount:
     def __str__(self) -> str:
         return f"vlmevalkit-{self.n}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         share = timeline.n_frames / (self.n + 1)
         return (int(i * share) for i in range(1, self.n + 1))
@@ -144,7 +146,7 @@ class VlmEvalKitRate:
     def __str__(self) -> str:
         return f"vlmevalkit-fps-{self.fps}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         clip_fps, fps = float(timeline.declared_rate), float(self.fps)
         n = max(1, int(timeline.n_frames / clip_fps * fps))
@@ -169,7 +171,7 @@ class VideoLlava:
     def __str__(self) -> str:
         return f"video-llava-{self.n}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
@@ -188,7 +190,7 @@ class VideoLlavaHf:
     def __str__(self) -> str:
         return f"video-llava-hf-{self.n}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
         return _present(np.arange(0, claimed, claimed / self.n), timeline)
@@ -212,7 +214,7 @@ class LlamaFactory:
     def __str__(self) -> str:
         return f"llamafactory-{self.fps}-max-{self.at_most}"
 
-    def choose(self, timeline: Timeline) -> Iterable[int]:
+    def choose(self, timeline: "Timeline") -> Iterable[int]:
         """Indices of the frames."""
         claimed = timeline.declared_frames
         if not claimed:
@@ -233,7 +235,7 @@ Sampling = (
 )
 
 
-def _present(places: NDArray[np.float64], timeline: Timeline) -> Iterable[int]:
+def _present(places: NDArray[np.float64], timeline: "Timeline") -> Iterable[int]:
     """`places` as indices, without those behind the last frame."""
     return (int(place) for place in places if place < timeline.n_frames)
 
@@ -280,7 +282,7 @@ def parse_plan(name: str) -> Sampling:
     raise UnknownNameError(kind, name, PATTERNS)
 
 
-def plan_frames(sampling: Sampling, timeline: Timeline) -> FramePlan:
+def plan_frames(sampling: Sampling, timeline: "Timeline") -> FramePlan:
     """The frames that `sampling` takes from a clip with this `timeline`: at least one."""
     indices = tuple(sorted(set(sampling.choose(timeline))))
     at_s = tuple(timeline.at_s(index) for index in indices)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
+from unreel.media.bounds import N_PICKED
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
 from unreel.media.probe import clockwise_turn
@@ -28,7 +29,6 @@ from unreel.media.timeline import Timeline, read_timeline
 Luma = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-N_PICKED: Final = 8
 PICKED_PLAN: Final = f"uniform-{N_PICKED}"
 PICKED_SIDE: Final = 448
 """Longest side of a picked frame."""

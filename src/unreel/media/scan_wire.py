@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidValueError
+from unreel.media.bounds import MOST_S
 from unreel.media.payload import Payload
+from unreel.media.requests import write_exact
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
@@ -24,8 +26,7 @@ from unreel.media.scan import (
     Side,
     SideProfile,
 )
-from unreel.media.timeline import MOST_S
-from unreel.media.wire import PickedHeader, ScanHeader, write_exact
+from unreel.media.wire import PickedHeader, ScanHeader
 
 _PER_FRAME: Final = 5
 _PER_PICKED: Final = 2

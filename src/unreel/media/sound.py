@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 from av.audio.frame import AudioFrame
@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.container import AUDIO_DECODERS, MAX_PIXELS, OpenClip, decoder_name, open_clip
-from unreel.media.timeline import MOST_S, read_timeline
-
-SAMPLE_RATE_HZ: Final = 16_000
-MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
-"""One hour, 115 MB: more than a model takes, and less than a child process may hold."""
+from unreel.media.bounds import MAX_PIXELS, MAX_SAMPLES, MOST_S, SAMPLE_RATE_HZ
+from unreel.media.container import AUDIO_DECODERS, OpenClip, decoder_name, open_clip
+from unreel.media.timeline import read_timeline
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Final, cast
 from av.video.frame import VideoFrame
 
 from unreel.core.facts import Tag
+from unreel.media.bounds import MAX_NAME, MAX_TAGS, MAX_VALUE
 from unreel.media.container import OpenClip
 
 if TYPE_CHECKING:
     from av.sidedata.sidedata import SideData
-
-MAX_TAGS: Final = 64
-MAX_NAME: Final = 64
-MAX_VALUE: Final = 120
 
 WRITERS: Final = frozenset(
     {

@@ -1,53 +1,46 @@
-"""The work that can be asked of one opened file. Runs in this process or in a confined child."""
+"""The work that can be asked of one opened file. Runs in this process or in a confined child.
+
+Each task imports its own modules, so that a zygote loads only those of the tasks that it warms up.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any, BinaryIO, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from unreel.core.span import MICROSECONDS
-from unreel.media.annotate import Copy
-from unreel.media.annotate import annotate as annotate_clip
-from unreel.media.annotate_wire import AnnotateRequest
-from unreel.media.decode import Frame, Rgb, decode_frames
-from unreel.media.normalise import NormalForm
-from unreel.media.normalise import normalise as normalise_clip
 from unreel.media.payload import Parts, Payload, Task
-from unreel.media.picture import fit_longest
-from unreel.media.probe import probe as probe_clip
-from unreel.media.render import Crop, Cut
-from unreel.media.render import render as render_clip
-from unreel.media.sampling import parse_plan, plan_frames
-from unreel.media.scan import scan as scan_clip
-from unreel.media.scan_wire import scan_payload
-from unreel.media.sound import NoSound, read_sound
-from unreel.media.timeline import read_timeline
-from unreel.media.wire import (
+from unreel.media.requests import (
     INSTANTS,
     FramesRequest,
     InstantsRequest,
-    NormaliseRequest,
-    ProbeRequest,
-    RenderRequest,
-    ScanRequest,
-    SoundRequest,
-    facts_header,
-    read_request,
+    ReadRequest,
+    read_fields,
     write_exact,
 )
+
+if TYPE_CHECKING:
+    from unreel.media.annotate import Copy
+    from unreel.media.decode import Frame, Rgb
 
 
 def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """The facts of the clip."""
-    asked = read_request(ProbeRequest, request)
-    return Payload(facts_header(probe_clip(file, max_pixels=asked.max_pixels)))
+    from unreel.media.probe import probe as probe_clip
+
+    asked = read_fields(ReadRequest, request)
+    facts = probe_clip(file, max_pixels=asked.max_pixels)
+    return Payload({"facts": _plain(asdict(facts))})
 
 
 def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """The frames that a sampling takes, each a part with its pixels as rgb24."""
-    asked = read_request(FramesRequest, request)
+    from unreel.media.decode import decode_frames
+    from unreel.media.picture import fit_longest
+    from unreel.media.sampling import parse_plan, plan_frames
+    from unreel.media.timeline import read_timeline
+
+    asked = read_fields(FramesRequest, request)
     sampling = parse_plan(asked.sampling)
     timeline = read_timeline(file, max_pixels=asked.max_pixels)
     plan = plan_frames(sampling, timeline)
@@ -60,7 +53,10 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
 def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """The frames on the screen at some instants, each once and a part, in their own size."""
-    asked = read_request(InstantsRequest, request)
+    from unreel.media.decode import decode_frames
+    from unreel.media.timeline import read_timeline
+
+    asked = read_fields(InstantsRequest, request)
     timeline = read_timeline(file, max_pixels=asked.max_pixels)
     # A frame's instant in whole microseconds may lie half of one before it.
     moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in asked.at_us)
@@ -71,7 +67,9 @@ def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     return Payload({"sampling": INSTANTS, **counts})
 
 
-def _frame_part(frame: Frame, rgb: Rgb) -> Payload:
+def _frame_part(frame: "Frame", rgb: "Rgb") -> Payload:
+    import numpy as np
+
     height, width, _ = rgb.shape
     at_s = write_exact(frame.at_s)
     header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
@@ -80,7 +78,9 @@ def _frame_part(frame: Frame, rgb: Rgb) -> Payload:
 
 def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """The sound of the clip as 16-bit little-endian samples; no blob for a mute clip."""
-    asked = read_request(SoundRequest, request)
+    from unreel.media.sound import NoSound, read_sound
+
+    asked = read_fields(ReadRequest, request)
     heard = read_sound(file, max_pixels=asked.max_pixels)
     if isinstance(heard, NoSound):
         return Payload({"sound": None})
@@ -94,6 +94,10 @@ def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
 
 def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """The clip in a normal form, as an mp4 file."""
+    from unreel.media.normalise import NormalForm
+    from unreel.media.normalise import normalise as normalise_clip
+    from unreel.media.wire import NormaliseRequest, read_request
+
     asked = read_request(NormaliseRequest, request)
     form = NormalForm(**{name: value for name, value in asked if name != "max_pixels"})
     data = normalise_clip(file, form, max_pixels=asked.max_pixels)
@@ -102,6 +106,11 @@ def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
 
 def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """A piece of the clip, as an mp4 file."""
+    from unreel.media.normalise import NormalForm
+    from unreel.media.render import Crop, Cut
+    from unreel.media.render import render as render_clip
+    from unreel.media.wire import RenderRequest, read_request
+
     asked = read_request(RenderRequest, request)
     cut = Cut(
         first_frame=asked.first_frame,
@@ -116,6 +125,10 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
 
 def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """The clip with a commentary drawn on it, as an mp4 file in pieces."""
+    from unreel.media.annotate import annotate as annotate_clip
+    from unreel.media.annotate_wire import AnnotateRequest
+    from unreel.media.wire import read_request
+
     asked = read_request(AnnotateRequest, request)
     copy = annotate_clip(file, asked.as_commentary(), max_pixels=asked.max_pixels)
     while True:
@@ -129,8 +142,24 @@ def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
 def scan(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     """Measures of every frame, and a few pictures."""
-    asked = read_request(ScanRequest, request)
+    from unreel.media.scan import scan as scan_clip
+    from unreel.media.scan_wire import scan_payload
+
+    asked = read_fields(ReadRequest, request)
     return scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
+
+
+def _plain(value: object) -> object:
+    """Return `value` as JSON can hold it."""
+    match value:
+        case Fraction():
+            return write_exact(value)
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
 
 
 TASKS: Final[Mapping[str, Task]] = {

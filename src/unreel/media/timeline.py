@@ -17,18 +17,11 @@ from av.video.frame import VideoFrame
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
+from unreel.media.bounds import FASTEST, MAX_PACKETS, MOST_S
 from unreel.media.container import OpenClip, decoder_name, open_clip
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
-
-MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
-"""Ten hours at 60 frames and 50 sound packets a second: a bound on hostile files, not on people."""
-
-MOST_S: Final = 1 << 33
-"""272 years. Live streams count from 1970, QuickTime from 1904; a time beyond is damage or an attack."""
-FASTEST: Final = 1_000_000
-"""Frames per second of the fastest cameras."""
 
 _VP8_SHOWN: Final = 0x10
 _REORDERED: Final = frozenset({"h264", "hevc"})

@@ -7,7 +7,6 @@ times travel as "30000/1001".
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -23,22 +22,22 @@ from pydantic import (
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
 from unreel.core.span import MICROSECONDS
-from unreel.media.container import MAX_PIXELS
-from unreel.media.scan import N_PICKED
-from unreel.media.sound import MAX_SAMPLES
-from unreel.media.tags import MAX_NAME, MAX_TAGS, MAX_VALUE
-from unreel.media.timeline import FASTEST, MAX_PACKETS, MOST_S
+from unreel.media.bounds import (
+    FASTEST,
+    MAX_NAME,
+    MAX_PACKETS,
+    MAX_PIXELS,
+    MAX_SAMPLES,
+    MAX_TAGS,
+    MAX_VALUE,
+    MOST_S,
+    N_PICKED,
+)
+from unreel.media.requests import LONGEST_SIDE
 
 # FFmpeg counts 64-bit ticks of 32-bit fractions of a second.
 _EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
 _SLOWEST: Final = 1 / Fraction(MOST_S)
-LONGEST_SIDE: Final = 65_500
-"""Neither JPEG nor any video codec goes further."""
-
-
-def write_exact(value: Fraction) -> str:
-    """`value` as "numerator/denominator"."""
-    return f"{value.numerator}/{value.denominator}"
 
 
 def _read_exact(value: object) -> Fraction:
@@ -60,37 +59,21 @@ Size = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
 Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
 Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
-MOST_INSTANTS: Final = 64
-"""Frames that are asked for by their instants at once."""
-INSTANTS: Final = "instants"
-"""Stands for the name of a sampling where frames were asked for by their instants."""
 
 
 class Wire(BaseModel):
     """Strict, closed and unchangeable."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
-class ProbeRequest(Wire):
-    """`probe`: the facts of a clip."""
+class ClipRequest(Wire):
+    """Field of every request that writes a clip."""
 
     max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
 
 
-class FramesRequest(ProbeRequest):
-    """`frames`: which frames, and in which form."""
-
-    sampling: str
-    longest_side: Side | None = None
-    most_pixels: Annotated[int, Field(ge=1)] | None = None
-
-
-class SoundRequest(ProbeRequest):
-    """`sound`: the sound of a clip."""
-
-
-class NormaliseRequest(ProbeRequest):
+class NormaliseRequest(ClipRequest):
     """`normalise`: the fields of a `NormalForm`."""
 
     width: int
@@ -115,7 +98,7 @@ class _CropRequest(Wire):
     height: Side
 
 
-class RenderRequest(ProbeRequest):
+class RenderRequest(ClipRequest):
     """`render`: a piece of a clip, in a normal form or in its own."""
 
     first_frame: Count
@@ -124,16 +107,6 @@ class RenderRequest(ProbeRequest):
     crop: _CropRequest | None
     speed: Annotated[Exact, Field(ge=Fraction(1, 8), le=8)] = Fraction(1)
     form: _FormRequest | None
-
-
-class InstantsRequest(ProbeRequest):
-    """`instants`: the frames that are on the screen then."""
-
-    at_us: Annotated[list[Micros], Field(min_length=1, max_length=MOST_INSTANTS)]
-
-
-class ScanRequest(ProbeRequest):
-    """`scan`: measures of every frame."""
 
 
 class _VideoHeader(Wire):
@@ -242,11 +215,6 @@ class ScanHeader(Wire):
     picked: Annotated[list[PickedHeader], Field(min_length=1, max_length=N_PICKED)]
 
 
-def facts_header(facts: ClipFacts) -> dict[str, Any]:
-    """The header that `ProbeHeader` reads."""
-    return {"facts": _plain(asdict(facts))}
-
-
 Request = TypeVar("Request", bound=Wire)
 
 
@@ -260,15 +228,3 @@ def read_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
         problem = f"{first['msg']}, got {first['input']!r:.80}"
         remedy = f"Known fields: {', '.join(shape.model_fields)}"
         raise InvalidSettingError(field, problem, remedy) from error
-
-
-def _plain(value: object) -> object:
-    match value:
-        case Fraction():
-            return write_exact(value)
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case _:
-            return value

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from unreel.core.question import LATER, Condition, Marks
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.showing import LEAST_PIXELS, shows_times

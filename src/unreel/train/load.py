@@ -11,9 +11,10 @@ from typing import Final, Literal
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
+from unreel.media.bounds import MAX_PACKETS
 from unreel.media.picture import fit_size
 from unreel.media.sampling import parse_plan, plan_frames
-from unreel.media.timeline import MAX_PACKETS, Timeline
+from unreel.media.timeline import Timeline
 from unreel.protocols.protocol import protocol
 from unreel.protocols.showing import LONGEST_SIDE, around_clips, mark_instant, shows_times
 from unreel.reviewers.endpoint.families import ResizeRule

@@ -29,7 +29,7 @@ from unreel.core.settings import read_settings
 from unreel.core.trace import Category, Trace
 from unreel.engine.access import Access
 from unreel.engine.place import Place
-from unreel.media.container import MAX_PIXELS
+from unreel.media.bounds import MAX_PIXELS
 from unreel.media.scenes.scene import read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.media.timeline import read_timeline

@@ -5,6 +5,8 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 import av
+import av.subtitles.codeccontext
+import av.subtitles.stream
 
 from unreel.media.payload import Payload, Task
 from unreel.media.tasks import TASKS as GUARDED

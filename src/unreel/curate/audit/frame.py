@@ -70,10 +70,10 @@ def _noise(grey: Floats) -> dict[str, float]:
     }
 
 
-def _kurtosis(noise: Floats) -> np.floating:
+def _kurtosis(noise: Floats) -> float:
     """Return the fourth moment in units of the variance; scipy.stats has it too, and takes a second to load."""
     squares = (noise - noise.mean()) ** 2
-    return (squares**2).mean() / squares.mean() ** 2
+    return float((squares**2).mean() / squares.mean() ** 2)
 
 
 def _alike(some: Floats, others: Floats) -> float:

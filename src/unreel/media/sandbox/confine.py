@@ -72,7 +72,7 @@ def measure_sizes(layers: Layers) -> Layers:
     return replace(layers, **_sizes())
 
 
-def _sizes() -> dict[str, int]:
+def _sizes() -> dict[str, Any]:
     sizes = _status_kb()
     return {
         "mapped_bytes": sizes["VmSize"] * 1024,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -47,7 +47,7 @@ _JOINED: Final = "\u00a0"
 """No line ends between a number and its unit."""
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
-_STOPPED: Final = Failure(FailureReason.STOPPED, "its making was ended early")
+_STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this page was written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,30 +81,43 @@ def write_evidence(
     *,
     reader: MediaReader,
     background: Background,
+    on_page: Callable[[Path], None] = lambda _page: None,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> Evidence:
     """Write the page and the annotated clip of `review` into the folder `out`.
 
-    `on_frames` hears how many frames of the annotated clip were drawn. Nothing that an earlier review
-    left there stays, and whoever stops the drawing has the page all the same.
+    The page and the result are written first, without the annotated clip, which takes longest, and again
+    once it is there. Nothing that an earlier review left in `out` remains.
+
+    Args:
+        review: opinions about one clip.
+        out: folder that is written.
+        reader: reader of the clip.
+        background: what the page shows next to the opinions.
+        on_page: callback that receives the page's path as soon as it can be opened.
+        on_frames: callback that receives the number of frames drawn so far.
     """
     _clear(out, review.clip)
     footage = prepare_footage(review.clip, out, reader=reader)
     duration_us = _duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
     stills = write_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
-    annotated: Path | Failure = _STOPPED
-    try:
-        annotated = write_copy(
-            review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
-        )
-    finally:
+
+    def write(annotated: Path | Failure) -> Evidence:
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = Folder(out).write(PAGE, html.encode())
-        told = _document(review, background, annotated=annotated, stills=stills)
+        document = _document(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
-        result = Folder(out).write(RESULT, told.encode("utf-8", "backslashreplace"))
-    return Evidence(page=page, result=result, annotated=annotated, footage=footage, stills=stills)
+        result = Folder(out).write(RESULT, document.encode("utf-8", "backslashreplace"))
+        return Evidence(
+            page=page, result=result, annotated=annotated, footage=footage, stills=stills
+        )
+
+    on_page(write(_STOPPED).page)
+    annotated = write_copy(
+        review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
+    )
+    return write(annotated)
 
 
 def _clear(out: Path, clip: Clip) -> None:

@@ -1,0 +1,80 @@
+"""The script behind the start-up figures of `docs/performance.md`, and what short commands must not load."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "start_up.py"
+SOURCES = Path(__file__).parents[2] / "src"
+
+LOADED = """
+import sys
+from unreel.cli.main import main
+
+sys.argv[1:] = {typed}
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("loaded", *sorted({{name.partition(".")[0] for name in sys.modules}}), *sys.modules, file=sys.stderr)
+"""
+
+
+def test_the_processor_time_of_each_command_is_measured(tmp_path: Path) -> None:
+    unreel = tmp_path / "unreel"
+    unreel.write_text(f"#!{sys.executable}\nfrom unreel.cli.main import main\nmain()\n")
+    unreel.chmod(0o755)
+    chosen = ["--only", "--help", "--only", "probe", "--only", "review, to the verdict"]
+    command = [sys.executable, str(SCRIPT), "--starts", "1", "--json", *chosen, str(unreel)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == 0, done.stderr
+    seconds = json.loads(done.stdout)
+    assert list(seconds) == ["--help", "probe", "review, to the verdict"]
+    for by_command in seconds.values():
+        [[cpu_s]] = by_command.values()
+        assert 0 < cpu_s < 60
+
+
+@pytest.mark.parametrize(
+    ("typed", "absent"),
+    [
+        (["--help"], {"av", "numpy", "pydantic", "rich", "scipy"}),
+        (["probe", "clip.mp4"], {"av", "numpy", "PIL", "scipy", "pyarrow"}),
+        (["frames", "clip.mp4"], {"av", "scipy", "pyarrow"}),
+        (["review", "--sample"], {"scipy", "pyarrow", "lance", "rapidocr"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_short_command_does_not_load_what_it_does_not_use(
+    tmp_path: Path, typed: list[str], absent: set[str]
+) -> None:
+    (tmp_path / "clip.mp4").write_bytes(synthesise(ClipRecipe(n_frames=4)))
+    program = LOADED.format(typed=typed)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stderr.rpartition("loaded ")[2].split())
+    assert "unreel" in loaded
+    assert not loaded & absent
+
+
+def test_no_module_imports_scipy_stats_which_takes_a_second_to_load() -> None:
+    found = [
+        str(path)
+        for path in SOURCES.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith(("from scipy.stats", "import scipy.stats"))
+        or (line.strip().startswith("from scipy import") and "stats" in line)
+    ]
+    assert found == []
