@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-MEASURES = ("--help", "probe", "frames", "review, to the verdict", "review", "eval of 20 clips")
+MEASURES = ("help", "probe", "frames", "review, to the verdict", "review", "eval of 20 clips")
 N_CLIPS = 20
 LONGEST_S = 120
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -64,7 +64,7 @@ def _measure(command: str, chosen: Sequence[str], folder: Path) -> Iterator[tupl
     """Yield each measure of `chosen` with its seconds of processor time."""
     out = tempfile.mkdtemp(dir=folder)
     typed = {
-        "--help": ["--help"],
+        "help": ["--help"],
         "probe": ["probe", "clip.mp4"],
         "frames": ["frames", "clip.mp4", "--out", f"{out}/frames"],
         "review": ["review", "--sample", "--out", f"{out}/review"],

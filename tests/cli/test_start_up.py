@@ -29,12 +29,12 @@ def test_the_processor_time_of_each_command_is_measured(tmp_path: Path) -> None:
     unreel = tmp_path / "unreel"
     unreel.write_text(f"#!{sys.executable}\nfrom unreel.cli.main import main\nmain()\n")
     unreel.chmod(0o755)
-    chosen = ["--only", "--help", "--only", "probe", "--only", "review, to the verdict"]
+    chosen = ["--only", "help", "--only", "probe", "--only", "review, to the verdict"]
     command = [sys.executable, str(SCRIPT), "--starts", "1", "--json", *chosen, str(unreel)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr
     seconds = json.loads(done.stdout)
-    assert list(seconds) == ["--help", "probe", "review, to the verdict"]
+    assert list(seconds) == ["help", "probe", "review, to the verdict"]
     for by_command in seconds.values():
         [[cpu_s]] = by_command.values()
         assert 0 < cpu_s < 60

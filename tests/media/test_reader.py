@@ -322,7 +322,7 @@ def test_what_a_reply_leads_to_is_the_failure_of_its_file(clip, monkeypatch) -> 
     def fail(*_: object, **__: object) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr(gathering_module, "encode_jpeg", fail)
+    monkeypatch.setattr("unreel.media.picture.encode_jpeg", fail)
     outcome = MediaReader(Liar(payload, parts)).frames(clip, sampling="uniform-3")
     assert reason(outcome) is FailureReason.OUT_OF_MEMORY
 
