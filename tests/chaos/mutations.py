@@ -135,7 +135,7 @@ MUTATIONS = (
         "engine/due.py",
         "failed = [reason in self._retry for",
         "failed = [True for",
-        (KEYS + "test_what_is_due_is_what_a_set_of_all_keys_would_tell",),
+        (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
         "a second try is appended",
