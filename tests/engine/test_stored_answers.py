@@ -7,9 +7,11 @@ import lance
 import pytest
 from lance.fragment import write_fragments
 
+from unreel.core.errors import UnreadableSourceError
 from unreel.engine import table_writer
 from unreel.engine.committer import CommitPace, Committer
 from unreel.engine.lock import writer_lock
+from unreel.engine.place import Place
 from unreel.engine.stage import Row
 from unreel.engine.table import Table
 from unreel.engine.table_writer import TableWriter
@@ -79,3 +81,15 @@ def test_a_commit_is_reported_once_readers_see_its_rows(table: Table) -> None:
 
     commit(table, [{"key": key} for key in "abc"], look)
     assert seen == [("written", 0), ("committed", 3)]
+
+
+def test_a_store_is_checked_before_its_lock_is_taken(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(place: Place) -> None:
+        raise UnreadableSourceError(place.uri, "no conditional puts", "Use another store")
+
+    monkeypatch.setattr("unreel.engine.committer.require_conditional_puts", refuse)
+    with pytest.raises(UnreadableSourceError, match="no conditional puts"):
+        commit(table, [{"key": "a"}])
+    assert list(table.place.path.parent.iterdir()) == []

@@ -35,6 +35,7 @@ def clock(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_clock_set_forward_and_back_during_a_run_changes_nothing(
     trial: Trial, clock: dict[str, str], tmp_path: Path, whole: Callable[[], Any]
 ) -> None:
