@@ -10,6 +10,8 @@ import pytest
 from test_cost import DECODERS
 from tiny_clips import MP4, make
 
+from unreel.core.errors import SandboxError
+from unreel.media.payload import Payload
 from unreel.media.sandbox import Sandbox
 from unreel.media.tasks import TASKS
 
@@ -79,3 +81,13 @@ def test_a_task_that_nobody_announced_is_warmed_up_at_its_first_request(tmp_path
             found = sandbox.run("sound", clip, request={}).result
             assert found.header["sound"]["rate_hz"] == 16_000
         assert sandbox._zygote is zygote
+
+
+def test_a_task_that_cannot_be_warmed_up_is_a_fault_of_the_installation(tmp_path: Path) -> None:
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(make(MP4))
+    with Sandbox(tasks="broken_tasks:TASKS") as sandbox:
+        assert isinstance(sandbox("fine", clip, {}), Payload)
+        with pytest.raises(SandboxError, match="did not start: ImportError"):
+            sandbox("probe", clip, {})
+        assert isinstance(sandbox("fine", clip, {}), Payload)

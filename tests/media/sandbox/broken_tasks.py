@@ -1,0 +1,19 @@
+"""A task that works, and one that cannot be warmed up."""
+
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from unreel.media.payload import Payload, Task
+
+
+def fine(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """Answer without reading."""
+    return Payload({})
+
+
+def broken(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+    """Fail on every file, as a task does whose library is damaged."""
+    raise ImportError
+
+
+TASKS: Mapping[str, Task] = {"fine": fine, "probe": broken}
