@@ -6,6 +6,7 @@ Run it in an environment without extras.
 import importlib.metadata
 import re
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 LIMIT_MB = 400
@@ -17,12 +18,10 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def size_of(distribution: importlib.metadata.Distribution) -> int:
-    """Bytes of the files of one package."""
-    return sum(
-        path.stat().st_size
-        for file in distribution.files or ()
-        if (path := distribution.locate_file(file)).is_file()
-    )
+    """Return the bytes of the files of one package, compiled modules included, which pip lists and uv does not."""
+    listed = {Path(distribution.locate_file(file)) for file in distribution.files or ()}
+    compiled = {Path(cache_from_source(path)) for path in listed if path.suffix == ".py"}
+    return sum(path.stat().st_size for path in listed | compiled if path.is_file())
 
 
 def said_mb(readme: str) -> int:

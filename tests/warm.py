@@ -23,7 +23,6 @@ _LOADED = (
     "pyarrow",
     "rapidocr.main",
     "scipy.ndimage",
-    "scipy.stats",
     "unreel.cli.main",
     "unreel.evaluate.review",
     "unreel.media.reader",
