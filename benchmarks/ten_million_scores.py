@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -176,8 +177,10 @@ def _clip(number: int) -> str:
 
 
 def _clips(n: int) -> Iterator[dict[str, Any]]:
-    facts = FACTS.dump_json(DRAWN).decode()
     for number in range(n):
+        video = replace(DRAWN.video, duration_s=Fraction(50 + number % 97, 25))
+        drawn = replace(DRAWN, size_bytes=1_000 + number, video=video)
+        facts = FACTS.dump_json(drawn).decode()
         place = f"media/{number:08d}.mp4"
         row = {"key": file_key(place), "name": f"clip {number:08d}", "location": place}
         yield row | {"clip": _clip(number), "facts": facts, "mark": ""}
@@ -205,12 +208,16 @@ def _answers(n: int, run: Run, reviewer: str, *, protocol: str) -> Iterator[dict
         } | ({"notes": json.dumps({"box_space": "permille"})} if protocol == "trace" else {})
 
 
-def _reality_text(says_real: bool, _rng: Random) -> str:  # noqa: FBT001  one of two texts
-    return f"<think>It moves evenly.</think><answer>{int(says_real)}</answer>"
+def _thought(rng: Random) -> str:
+    return f"<think>At {rng.randrange(1_000)} ms {' '.join(rng.choices(WORDS, k=8))}.</think>"
+
+
+def _reality_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of two texts
+    return f"{_thought(rng)}<answer>{int(says_real)}</answer>"
 
 
 def _trace_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of two texts
-    thought = f"<think>At {rng.randrange(1_000)} ms {' '.join(rng.choices(WORDS, k=8))}.</think>"
+    thought = _thought(rng)
     if says_real:
         return f"{thought}\nREAL"
     x0, y0 = rng.randrange(500), rng.randrange(500)

@@ -80,6 +80,8 @@ MEANS: Final[dict[str, str]] = {
 }
 """The same fields in words."""
 _ROWS_LOOKED_AT: Final = 20
+_SHAPES_KEPT: Final = 64
+"""Sets of columns of which the places are remembered: rows of JSONL may each have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Binding:
         columns = tuple(row)
         places = self._places.get(columns)
         if places is None:
-            if len(self._places) > _ROWS_LOOKED_AT:
+            if len(self._places) >= _SHAPES_KEPT:
                 self._places.clear()
             found = (
                 (field, next((n for n in names if n in row), None))

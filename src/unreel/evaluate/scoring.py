@@ -77,7 +77,7 @@ def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any
 
 
 def _rows(planned: Planned[Any] | Unaskable, subject: Any, outcome: Any) -> Iterator[Row[Any, Any]]:
-    creator, setting = (of(*planned.origins) for of in (creator_of, setting_of))
+    creator, setting = creator_of(*planned.origins), setting_of(*planned.origins)
     for truth in planned.truths:
         yield Row(
             subject=subject,
