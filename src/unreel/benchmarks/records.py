@@ -55,7 +55,7 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
     said = binding.said(row)
     place = cells.location(_video_path(said.get("location")), "location", outside=binding.outside)
     rating = rating_of(row, binding) if "score" in said else None
-    annotated = ()
+    annotated: tuple[Rating, ...] = ()
     if rating is None and not _ANNOTATED.isdisjoint(said):
         annotated = annotators_of(row, binding)
     if annotated:

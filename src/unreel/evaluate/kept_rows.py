@@ -3,7 +3,7 @@
 import itertools
 from array import array
 from binascii import unhexlify
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
@@ -20,12 +20,18 @@ _HEX: Final = 2 * _ID_BYTES
 
 
 class KeptRows(Sequence[Row[Any, Any]]):
-    """Rows that are made again from columns when somebody looks at them."""
+    """Rows that are made again from columns when somebody looks at them.
 
-    def __init__(self) -> None:
+    Args:
+        packed: makes the columns of truths and outcomes, where these need not keep their words: see `Protocol`.
+    """
+
+    def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
         self._subjects = _Subjects()
-        self._sources = _Words()
-        self._truths, self._outcomes, self._makers = _Kinds[Any](), _Kinds[Any](), _Kinds[Any]()
+        self._sources = KeptTexts()
+        columns: tuple[Any, Any] = packed() if packed else (_Kinds[Any](), _Kinds[Any]())
+        self._truths, self._outcomes = columns
+        self._makers = _Kinds[Any]()
 
     def append(self, row: Row[Any, Any]) -> None:
         """Keep `row`, without the score of its words."""
@@ -53,6 +59,18 @@ class KeptRows(Sequence[Row[Any, Any]]):
                 setting=setting,
                 difficulty=difficulty,
             )
+
+    def subjects(self) -> Iterator[ClipId | Pair]:
+        """Return what each row is about."""
+        return iter(self._subjects)
+
+    def outcome(self, place: int) -> Any:
+        """Return the outcome of one row."""
+        return self._outcomes[place]
+
+    def truth_mark(self, place: int) -> Any:
+        """Return what is equal for two rows if, and only if, their truths are."""
+        return self._truths.mark(place)
 
     @overload
     def __getitem__(self, place: int) -> Row[Any, Any]: ...
@@ -99,8 +117,12 @@ class _Kinds(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self._values.__getitem__, self.codes)
 
+    def mark(self, place: int) -> T:
+        """Return the value itself."""
+        return self[place]
 
-class _Words:
+
+class KeptTexts:
     """Texts, one behind the other; of equal ones one is written, as long as there are few."""
 
     def __init__(self) -> None:

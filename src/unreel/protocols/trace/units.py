@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -52,7 +51,8 @@ class PointColumn:
     @property
     def unscored(self) -> BoolArray:
         """Which units hold an explanation that no judge has scored."""
-        return (self.values == _UNSCORED) & self.read
+        unscored: BoolArray = (self.values == _UNSCORED) & self.read
+        return unscored
 
     @property
     def lacks_judge(self) -> bool:
@@ -210,7 +210,7 @@ def _refuse(row: TraceRow) -> None:
 
 def _unread(verdict: TraceVerdict) -> Iterator[str]:
     """An answer of REAL owes no box, time or explanation."""
-    parts = [("label", verdict.label)]
+    parts: list[tuple[str, object]] = [("label", verdict.label)]
     if verdict.label is not Label.REAL:
         parts += [("box", verdict.box), ("start", verdict.start_us)]
         parts += [("explanation", verdict.explanation)]
@@ -230,29 +230,30 @@ class _Columns:
 
     def add(self, row: TraceRow, verdict: TraceVerdict) -> None:
         """Add what each figure gets from an answered row."""
-        truth, label = row.truth, verdict.label
-        known = not isinstance(label, Unparsed)
-        has_box = isinstance(verdict.box, Box)
-        self.whole_frame.append(verdict.box.area >= WHOLE_FRAME if has_box else -1)
+        truth = row.truth
+        label = None if isinstance(verdict.label, Unparsed) else verdict.label
+        box = None if isinstance(verdict.box, Unparsed) else verdict.box
+        start_us = None if isinstance(verdict.start_us, Unparsed) else verdict.start_us
+        given = isinstance(verdict.explanation, str)
+        self.whole_frame.append(-1 if box is None else box.area >= WHOLE_FRAME)
         self._generated.append(truth.label is Label.GENERATED)
-        self._said.append(CALLS[label if known else None])
-        self._point("accuracy", float(label == truth.label), read=known)
-        # An unreadable label is wrong, but only REAL takes back what else the answer says.
-        claims = label is not Label.REAL
+        self._said.append(CALLS[label])
+        self._point("accuracy", float(label is truth.label), read=label is not None)
+        if (
+            label is Label.REAL
+        ):  # which takes back what else the answer says; an unreadable label does not
+            box, start_us, given = None, None, False
         true_box, true_us = truth.box, truth.start_us
         iou = distance = late = _ABSENT
-        placed = claims and has_box
-        timed = claims and isinstance(verdict.start_us, int)
-        given = claims and isinstance(verdict.explanation, str)
         if true_box is not None:
-            iou = true_box.iou(verdict.box) if placed else 0.0
-            distance = true_box.centre_distance(verdict.box) if placed else 1.0
+            iou = 0.0 if box is None else true_box.iou(box)
+            distance = 1.0 if box is None else true_box.centre_distance(box)
         if true_us is not None:
-            late = abs(verdict.start_us - true_us) / truth.duration_us if timed else 1.0
+            late = 1.0 if start_us is None else abs(start_us - true_us) / truth.duration_us
             late = min(1.0, late)
-        self._point("box-iou", iou, read=placed and true_box is not None)
-        self._point("box-distance", distance, read=placed and true_box is not None)
-        self._point("time-distance", late, read=timed and true_us is not None)
+        self._point("box-iou", iou, read=box is not None and true_box is not None)
+        self._point("box-distance", distance, read=box is not None and true_box is not None)
+        self._point("time-distance", late, read=start_us is not None and true_us is not None)
         words = _ABSENT
         if truth.explanation:
             words = _judged(row) if given else 0.0
