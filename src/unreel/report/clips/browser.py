@@ -113,11 +113,26 @@ def build_browser(
         packed=first,
         lines=lines,
         n_answers=sum(len(sheet.answers) for sheet in sheets.values()),
-        addresses={
-            where: {"clip": short} | ({"page": str(i // CHUNK + 1)} if i >= CHUNK else {})
-            for i, (where, short) in enumerate(zip(sheets, ids, strict=True))
-        },
+        addresses=_Addresses({where: i for i, where in enumerate(sheets)}, ids),
     )
+
+
+class _Addresses(Mapping[tuple[str, str], Mapping[str, str]]):
+    """What leads to each clip or pair, made when it is asked for: few are."""
+
+    def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
+        self._places, self._ids = places, ids
+
+    def __getitem__(self, where: tuple[str, str]) -> Mapping[str, str]:
+        place = self._places[where]
+        page = {"page": str(place // CHUNK + 1)} if place >= CHUNK else {}
+        return {"clip": self._ids[place]} | page
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class _Words:
