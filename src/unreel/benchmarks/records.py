@@ -33,6 +33,10 @@ LABELS: Final[Mapping[str, Label]] = {
 
 # The first wrong item is enough: a list of them all takes more memory than the cell.
 _REAL: Final = Real()
+_TEXTS: Final = (
+    *("name", "label", "creator", "setting", "split", "group"),
+    *("prompt", "difficulty", "licence", "source"),
+)
 _ANNOTATED: Final = frozenset(f"score_{number}" for number in ANNOTATORS)
 _DECLARED: Final = frozenset(("width", "height", "n_frames", "duration_us", "rate", "duration_s"))
 _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
@@ -60,22 +64,26 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
         annotated = annotators_of(row, binding)
     if annotated:
         rating = replace(agree(annotated), family=family_of(row, binding))
+    texts: dict[str, str] = {
+        field: cells.text(said[field], field) for field in _TEXTS if field in said
+    }
+    text = texts.get
     return Entry(
-        name=_text(said, "name") or place,
+        name=text("name", "") or place,
         location=place,
-        origin=_origin(said, binding, label),
+        origin=_origin(texts, binding, label),
         cleaned=_cleaned(said, binding),
-        split=_text(said, "split"),
-        group=_text(said, "group"),
-        prompt=_text(said, "prompt"),
-        difficulty=_text(said, "difficulty"),
+        split=text("split", ""),
+        group=text("group", ""),
+        prompt=text("prompt", ""),
+        difficulty=text("difficulty", ""),
         traces=_nested(said, "traces", _TRACES),
         rating=rating,
         ratings=annotated or _nested(said, "ratings", _RATINGS),
         votes=_nested(said, "votes", _VOTES),
         facts=NOTHING_DECLARED if _DECLARED.isdisjoint(said) else facts_of(row, binding),
-        licence=_text(said, "licence"),
-        source=_text(said, "source"),
+        licence=text("licence", ""),
+        source=text("source", ""),
     )
 
 
@@ -149,15 +157,15 @@ def _cleaned(said: Cells, binding: Binding) -> str | None:
     return cells.location(cell, "cleaned", outside=binding.outside)
 
 
-def _origin(said: Cells, binding: Binding, label: Label | None) -> Origin:
+def _origin(texts: Mapping[str, str], binding: Binding, label: Label | None) -> Origin:
     if "label" in binding or label is None:
-        word = _text(said, "label").lower()
+        word = texts.get("label", "").lower()
         if word not in LABELS:
             cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
         label = LABELS[word]
     if label is Label.REAL:
         return _REAL
-    return _generated(_text(said, "creator") or UNKNOWN_CREATOR, _text(said, "setting"))
+    return _generated(texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", ""))
 
 
 @lru_cache(maxsize=1024)  # many clips have one creator
@@ -199,11 +207,6 @@ def _video_path(cell: object) -> object:
     if isinstance(cell, Mapping):
         return cell.get("path")
     return cell
-
-
-def _text(said: Cells, field: str) -> str:
-    cell = said.get(field)
-    return "" if cell is None else cells.text(cell, field)
 
 
 def _rate_text(rate: Fraction) -> str:

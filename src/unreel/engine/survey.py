@@ -3,7 +3,6 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -205,7 +204,13 @@ def _read_facts(text: str) -> ClipFacts:
     if written is None:
         return FACTS.validate_json(text)
     same = _read_same_facts(f"{written['before']}0{text[written.end() :]}")
-    return replace(same, size_bytes=int(written["size"]))
+    return ClipFacts(
+        container=same.container,
+        size_bytes=int(written["size"]),
+        video=same.video,
+        audio=same.audio,
+        tags=same.tags,
+    )
 
 
 @lru_cache(maxsize=4096)
