@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
 from unreel.core.judgement import Pair, clips_of, subject_of
+from unreel.core.names import read_clip_id
 from unreel.protocols.protocol import Row
 
 T = TypeVar("T")
@@ -16,6 +17,7 @@ _KINDS: Final = 1 << 16
 _ONE_TEXT: Final = 2
 """Ends that stand for one text."""
 _ID_BYTES: Final = 32
+_SOURCE: Final = "kept rows"
 _HEX: Final = 2 * _ID_BYTES
 
 
@@ -174,13 +176,13 @@ class _Subjects:
         begins, ends = place * _ID_BYTES, (place + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
         shown = (self._first[begins:ends], *second)
-        return subject_of(*(ClipId(each.hex()) for each in shown))
+        return subject_of(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
 
     def __iter__(self) -> Iterator[ClipId | Pair]:
         if self._odd or self._second:
             return map(self.__getitem__, range(len(self._first) // _ID_BYTES))
         ids = (self._first[at : at + _ID_BYTES] for at in range(0, len(self._first), _ID_BYTES))
-        return (ClipId(each.hex()) for each in ids)
+        return (read_clip_id(each.hex(), _SOURCE) for each in ids)
 
 
 def _packed(clip: ClipId) -> bytes | None:
