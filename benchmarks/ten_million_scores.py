@@ -1,22 +1,26 @@
-"""What scoring and taking up a run take by its answers: seconds, memory, and microseconds for an answer.
+"""Measure the commands that read a complete run by its number of answers: seconds, processor time, peak memory.
 
     python benchmarks/ten_million_scores.py --rows 10000 --rows 100000
+    python benchmarks/ten_million_scores.py --protocol trace --way score --way report --way compare --rows 100000
     python benchmarks/ten_million_scores.py --rows 10000000 --folder FOLDER
 
-Each run is whole: a benchmark of as many clips, its survey, an answer to every question under its right key, all
-by the tables' own writer; no media are there, and none is opened. `unreel score` and an `unreel eval` with nothing
-due then run as processes of their own, whose peak memory is told. With `--folder` the runs stay there, and one that
-is there already is measured again.
+Each run is complete: a benchmark of as many clips, its survey, and an answer to every question under its right key,
+all written by the tables' own writer; there are no media, and none is opened. `unreel score`, an `unreel eval` with
+nothing due, `unreel report` and `unreel compare` of two such runs then run as processes of their own, whose peak
+memory is reported. The answers of `trace` differ in label, box, time and explanation from clip to clip. With
+`--folder` the runs stay there, and an existing one is measured again.
 """
 
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -44,11 +48,29 @@ from unreel.evaluate.recipe import check_recipe
 
 BATCH = 50_000
 CREATORS = ("Kling", "Pika", "Sora", "Veo")
-MODEL, PROTOCOL = "coin", "reality"
+MODEL = "coin"
+PROTOCOLS = ("reality", "trace")
 _ANEW = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-WAYS = ("score", "resume")
+WAYS = ("score", "resume", "report", "compare")
+DEFAULT_WAYS = ("score", "resume")
 SHORT_SCENE = 4
 """Clips of a scene where scenes are asked for."""
+CATEGORIES = ("object-distortion", "sudden-blurring", "object-merging", "unexpected-move")
+WORDS = (
+    *("hand", "wheel", "shadow", "window", "face", "leaf", "water", "texture", "edge", "letter"),
+    *(
+        "melts",
+        "flickers",
+        "bends",
+        "vanishes",
+        "splits",
+        "drifts",
+        "repeats",
+        "blurs",
+        "into",
+        "behind",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -70,11 +92,17 @@ def main() -> None:
     os.environ["UNREEL_TABLE_ROWS"] = str(max(asked.rows))
     with tempfile.TemporaryDirectory(prefix="unreel-scores-") as own:
         for rows in asked.rows:
-            folder = (asked.folder or Path(own)) / f"{rows}{'-scenes' if asked.scenes else ''}"
-            if not (folder / "run" / "recipe.json").exists():
-                make(folder, rows, scenes=asked.scenes)
-            for way in asked.way or WAYS:
-                laps.append(_measure(folder, way, rows))
+            name = f"{rows}{'-scenes' if asked.scenes else ''}"
+            folder = (asked.folder or Path(own)) / (
+                name if asked.protocol == "reality" else f"{asked.protocol}-{name}"
+            )
+            ways = asked.way or DEFAULT_WAYS
+            runs = ("run", "other") if "compare" in ways else ("run",)
+            for run in runs:
+                if not (folder / run / "recipe.json").exists():
+                    make(folder, run, rows, protocol=asked.protocol, scenes=asked.scenes)
+            for way in ways:
+                laps.append(_measure(folder, way, rows, asked.protocol))
                 print(laps[-1], file=sys.stderr)
     told = [asdict(lap) for lap in laps]
     print(json.dumps(told, indent=2) if asked.json else _table(laps))
@@ -84,6 +112,7 @@ def _arguments() -> Any:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, action="append", help="answers; repeatable")
     parser.add_argument("--folder", type=Path, help="where runs are made, and stay")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="reality")
     parser.add_argument("--way", choices=WAYS, action="append", help="one of them; repeatable")
     parser.add_argument(
         "--scenes", action="store_true", help=f"{SHORT_SCENE} clips a scene, not one"
@@ -94,26 +123,53 @@ def _arguments() -> Any:
     return asked
 
 
-def make(folder: Path, n: int, *, scenes: bool) -> None:
-    """A whole run of `n` answers below `folder`."""
+def make(folder: Path, name: str, n: int, *, protocol: str, scenes: bool) -> None:
+    """Write a complete run `name` of `n` answers below `folder`, and its benchmark if it is missing."""
     bench = folder / "bench"
-    bench.mkdir(parents=True)
-    with (bench / "metadata.jsonl").open("w", encoding="utf-8") as file:
-        for number in range(n):
-            file.write(json.dumps(_entry(number, scenes=scenes)) + "\n")
-    recipe = check_recipe({"benchmark": str(bench), "protocol": PROTOCOL, "model": MODEL})
-    run = plan_run(recipe, folder / "run", read_settings(), trusted=True)
+    if not bench.exists():
+        bench.mkdir(parents=True)
+        with (bench / "metadata.jsonl").open("w", encoding="utf-8") as file:
+            for number in range(n):
+                entry = _entry(number, protocol=protocol, scenes=scenes)
+                file.write(json.dumps(entry) + "\n")
+    recipe = check_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
+    run = plan_run(recipe, folder / name, read_settings(), trusted=True)
     reviewer = describe_reviewer(recipe, access=run.access, learn_from=lambda: iter(())).name
     _write(run.clips, _clips(n))
-    _write(run.answers, _answers(n, run, reviewer))
+    _write(run.answers, _answers(n, run, reviewer, protocol=protocol))
     keeper_of(run).keep(reviewer, identify(open_benchmark(bench)))
 
 
-def _entry(number: int, *, scenes: bool) -> dict[str, Any]:
+def _entry(number: int, *, protocol: str, scenes: bool) -> dict[str, Any]:
     creator = "" if number % 2 else CREATORS[number // 2 % len(CREATORS)]
-    told = {"file_name": f"media/{number:08d}.mp4", "name": f"clip {number:08d}"}
-    told |= {"label": "generated" if creator else "real", "creator": creator}
-    return told | ({"group": f"scene {number // SHORT_SCENE:08d}"} if scenes else {})
+    entry: dict[str, Any] = {
+        "file_name": f"media/{number:08d}.mp4",
+        "name": f"clip {number:08d}",
+        "label": "generated" if creator else "real",
+        "creator": creator,
+    }
+    if scenes:
+        entry["group"] = f"scene {number // SHORT_SCENE:08d}"
+    if protocol == "trace":
+        entry["traces"] = [_trace(Random(f"truth {number}"))] if creator else []
+    return entry
+
+
+def _trace(rng: Random) -> dict[str, Any]:
+    start_us = rng.randrange(0, 1_000_000, 1_000)
+    x0, y0 = round(rng.uniform(0, 0.5), 3), round(rng.uniform(0, 0.5), 3)
+    box = {"x0": x0, "y0": y0, "x1": round(x0 + 0.4, 3), "y1": round(y0 + 0.3, 3)}
+    return {
+        "span": {"start_us": start_us, "end_us": start_us + 500_000},
+        "track": [{"at_us": start_us, "box": box}],
+        "categories": [rng.choice(CATEGORIES)],
+        "explanation": _explanation(rng),
+    }
+
+
+def _explanation(rng: Random) -> str:
+    words = " ".join(rng.choices(WORDS, k=12))
+    return f"The {words} and this lasts for {rng.randrange(10_000)} instants."
 
 
 def _clip(number: int) -> str:
@@ -121,32 +177,56 @@ def _clip(number: int) -> str:
 
 
 def _clips(n: int) -> Iterator[dict[str, Any]]:
-    facts = FACTS.dump_json(DRAWN).decode()
     for number in range(n):
+        video = replace(DRAWN.video, duration_s=Fraction(50 + number % 97, 25))
+        drawn = replace(DRAWN, size_bytes=1_000 + number, video=video)
+        facts = FACTS.dump_json(drawn).decode()
         place = f"media/{number:08d}.mp4"
         row = {"key": file_key(place), "name": f"clip {number:08d}", "location": place}
         yield row | {"clip": _clip(number), "facts": facts, "mark": ""}
 
 
-def _answers(n: int, run: Run, reviewer: str) -> Iterator[dict[str, Any]]:
-    rng = Random(n)
+def _answers(n: int, run: Run, reviewer: str, *, protocol: str) -> Iterator[dict[str, Any]]:
+    rng = Random(f"{run.place.uri.rpartition('/')[2]} {n}")
+    text_of = _trace_text if protocol == "trace" else _reality_text
     instrument, (condition,) = run.scope.instrument, run.scope.conditions
     for number in range(n):
         clip = _clip(number)
         question = Question(subject=clip, instrument=instrument, condition=condition)  # type: ignore[arg-type]
-        right = rng.random() < 0.8
+        is_real = bool(number % 2)
         yield {
             "key": question.key(reviewer),
             "reviewer": reviewer,
             "clip": clip,
-            "protocol": PROTOCOL,
+            "protocol": protocol,
             "protocol_version": instrument.version,
             "condition": str(condition),
-            "text": f"<think>It moves evenly.</think><answer>{(number % 2) ^ (not right)}</answer>",
+            "text": text_of(is_real if rng.random() < 0.8 else not is_real, rng),
             "latency_us": 900_000,
             "input_tokens": 2000,
             "output_tokens": 20,
-        }
+        } | ({"notes": json.dumps({"box_space": "permille"})} if protocol == "trace" else {})
+
+
+def _thought(rng: Random) -> str:
+    return f"<think>At {rng.randrange(1_000)} ms {' '.join(rng.choices(WORDS, k=8))}.</think>"
+
+
+def _reality_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of two texts
+    return f"{_thought(rng)}<answer>{int(says_real)}</answer>"
+
+
+def _trace_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of two texts
+    thought = _thought(rng)
+    if says_real:
+        return f"{thought}\nREAL"
+    x0, y0 = rng.randrange(500), rng.randrange(500)
+    box = f"[{x0}, {y0}, {x0 + rng.randrange(100, 500)}, {y0 + rng.randrange(100, 500)}]"
+    return (
+        f"{thought}\nFAKE\n<coordinates>{box}</coordinates>\n"
+        f"<start_time>{rng.randrange(1_000) / 1_000}</start_time>\n"
+        f"<explanation>{_explanation(rng)}</explanation>"
+    )
 
 
 def _write(table: Table, rows: Iterator[dict[str, Any]]) -> None:
@@ -156,10 +236,15 @@ def _write(table: Table, rows: Iterator[dict[str, Any]]) -> None:
             writer.append(batch)
 
 
-def _measure(folder: Path, way: str, rows: int) -> Lap:
+def _measure(folder: Path, way: str, rows: int, protocol: str) -> Lap:
     run, bench = str(folder / "run"), str(folder / "bench")
-    resume = ["eval", bench, "--protocol", PROTOCOL, "--model", MODEL, "--out", run]
-    typed = ["score", run, "--json"] if way == "score" else resume
+    typed = {
+        "score": ["score", run, "--json"],
+        "resume": ["eval", bench, "--protocol", protocol, "--model", MODEL, "--out", run],
+        "report": ["report", run, "--out", str(folder / "report")],
+        "compare": ["compare", run, str(folder / "other"), "--json"],
+    }[way]
+    shutil.rmtree(folder / "report", ignore_errors=True)
     began_s = time.monotonic()
     pid = os.posix_spawn(
         sys.executable,

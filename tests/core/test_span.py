@@ -48,3 +48,10 @@ def test_seconds_stand_beside_whole_microseconds_wherever_a_document_has_them() 
         "end_us": None,
         "name": "a",
     }
+
+
+@given(st.fractions())
+def test_microseconds_are_the_nearest_with_ties_to_even(seconds: Fraction) -> None:
+    assert to_us(seconds) == round(seconds * 1_000_000)
+    tie = Fraction(2 * seconds.numerator + 1, 2_000_000)
+    assert to_us(tie) == round(tie * 1_000_000)

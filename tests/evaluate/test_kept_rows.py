@@ -1,6 +1,7 @@
 """Rows that are kept as columns come back as they were."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from protocols.drawn_rows import INSTRUMENTS, SHAPES, draw_rows
 from unreel.core.clip import ClipId, Real
 from unreel.core.judgement import Pair, subject_of
 from unreel.evaluate.kept_rows import KeptRows
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import Row, protocol
 
 
 def _keep(rows: Sequence[Row[Any, Any]]) -> KeptRows:
@@ -41,6 +42,19 @@ def test_rows_of_every_instrument_come_back(instrument: str, shape: str) -> None
     assert (kept[-1], kept[3:5]) == (rows[-1], rows[3:5])
     with pytest.raises(IndexError):
         kept[len(rows)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_packed_rows_of_trace_are_scored_and_told_apart_as_they_were(shape: str) -> None:
+    rows = draw_rows("trace", 300, **SHAPES[shape])
+    rows = [replace(row, text_score=None) for row in rows]
+    trace = protocol("trace")
+    packed = KeptRows(trace.packed)
+    for row in rows:
+        packed.append(row)
+    assert trace.score(packed, seed=1) == trace.score(rows, seed=1)
+    same = [packed.truth_mark(at) == packed.truth_mark(0) for at in range(len(rows))]
+    assert same == [row.truth == rows[0].truth for row in rows]
 
 
 ids = st.one_of(

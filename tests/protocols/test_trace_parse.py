@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -258,3 +260,18 @@ def test_well_formed_answers_are_read_exactly(corners: tuple[int, ...], ms: int,
     assert verdict.box == Box(x0 / 100, y0 / 100, min(1, (x0 + width) / 100), min(1, (y0 + height) / 100))  # fmt: skip
     assert verdict.start_us == ms * 1000
     assert verdict.explanation == f"why {ms}"
+
+
+NUMBERS = st.decimals(-5, 120, places=3).map(lambda number: f"{number:f}") | st.integers(
+    -5, 120
+).map(str)
+
+
+@given(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS))
+def test_corners_are_rounded_once_from_what_is_written(corners: tuple[str, ...]) -> None:
+    box = read(f"FAKE <coordinates>[{', '.join(corners)}]</coordinates>").box
+    exact = [Fraction(corner) for corner in corners]
+    if max(exact) <= 1 and any(corner.denominator > 1 for corner in exact):
+        assert outcome(box) is OUT_OF_RANGE
+    else:
+        assert outcome(box) == (FRAME.box(exact) or OUT_OF_RANGE)

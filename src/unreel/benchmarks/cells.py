@@ -22,6 +22,8 @@ CELL_SHOWN: Final = 60
 ALLOW_OUTSIDE: Final = "--allow-outside"
 """What a person types who trusts a table with any file of this machine."""
 _BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
+_SIMPLE_PATH: Final = re.compile(r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*", re.ASCII)
+"""A relative path that is plain as it is: letters, digits, `_`, `-` and dots inside."""
 _TURNING: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
@@ -49,6 +51,8 @@ def text(value: object, what: str) -> str:
     """A text cell without blanks at its ends; nothing is "" and a number its digits."""
     if value is None:
         return ""
+    if type(value) is str and value.isascii():
+        return value.strip()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
@@ -106,6 +110,8 @@ def location(value: object, what: str, *, outside: bool | None = None) -> str:
 
     `outside`: whether it may leave that folder; `None` where nobody can allow that.
     """
+    if type(value) is str and _SIMPLE_PATH.fullmatch(value):
+        return value
     found = text(value, what)
     _require_plain(found, what)
     if "://" in found:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
@@ -79,6 +80,8 @@ MEANS: Final[dict[str, str]] = {
 }
 """The same fields in words."""
 _ROWS_LOOKED_AT: Final = 20
+_SHAPES_KEPT: Final = 64
+"""Sets of columns of which the places are remembered: rows of JSONL may each have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,10 @@ class Binding:
     """Columns that the table has; rows of JSONL may have more."""
     outside: bool = False
     """Whether rows may name files outside the table's folder."""
+    _places: dict[tuple[str, ...], list[tuple[str, str]]] = dataclass_field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Where rows with these columns say what; rows of one table mostly have the same ones."""
 
     def __contains__(self, field: str) -> bool:
         return not self.present.isdisjoint(self.columns[field])
@@ -111,6 +118,20 @@ class Binding:
             if column in row:
                 return row[column]
         return None
+
+    def said(self, row: Cells) -> dict[str, object]:
+        """Return what `row` says by field; a field without a column is absent."""
+        columns = tuple(row)
+        places = self._places.get(columns)
+        if places is None:
+            if len(self._places) >= _SHAPES_KEPT:
+                self._places.clear()
+            found = (
+                (field, next((n for n in names if n in row), None))
+                for field, names in self.columns.items()
+            )
+            places = self._places[columns] = [(field, name) for field, name in found if name]
+        return {field: row[name] for field, name in places}
 
 
 def bind(

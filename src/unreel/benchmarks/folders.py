@@ -1,6 +1,8 @@
 """Benchmarks that are two folders: `real/` and `generated/<creator>/`."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -21,6 +23,7 @@ LEADS_OUT: Final = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
 _FOLDERS_KEPT: Final = 10_000
+_NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
 def read_folders(root: Path) -> Iterator[Row]:
@@ -130,26 +133,29 @@ class _Inside:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
+        self._prefix = str(self._root / "x").removesuffix("x")
         self._folders: dict[str, bool] = {}
 
     def __call__(self, place: str) -> bool:
         if cells.is_url(place):
             return True
-        folder, _, name = place.rpartition("/")
+        folder = place.rpartition("/")[0]
         known = self._folders.get(folder)
         if known is None:
             if len(self._folders) > _FOLDERS_KEPT:
                 self._folders.clear()
             known = self._folders[folder] = is_inside(self._root / folder, self._root)
-        path = self._root / folder / name
-        return known and (not _may_be_link(path) or is_inside(path, self._root))
+        path = f"{self._prefix}{place}"
+        return known and (not _may_be_link(path) or is_inside(Path(path), self._root))
 
 
-def _may_be_link(path: Path) -> bool:
+def _may_be_link(path: str) -> bool:
     try:
-        return path.is_symlink()
-    except OSError:
-        return True
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError as error:
+        return error.errno not in _NO_FILE
+    except ValueError:  # no path can be written so
+        return False
 
 
 def _origin(place: str) -> Origin:

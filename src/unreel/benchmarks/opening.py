@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,8 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError, Unreadable
 
 Columns = Mapping[str, str]
 
+_NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
+"""A relative path without empty or dotted parts."""
 MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
 
 
@@ -85,7 +87,18 @@ class Benchmark:
         return None if entry.cleaned is None else self._place(entry.cleaned)
 
     def _place(self, location: str) -> str:
-        return location if is_url(location) else str(self.root / location)
+        if is_url(location):
+            return location
+        # Normal paths below the root are joined as text, which takes a tenth of the time.
+        if _NORMAL.fullmatch(location):
+            return _prefix(self.root) + location
+        return str(self.root / location)
+
+
+@lru_cache(maxsize=8)
+def _prefix(root: Path) -> str:
+    """Return what stands before the name of a file of `root`: nothing for the current folder."""
+    return str(root / "x").removesuffix("x")
 
 
 def open_benchmark(

@@ -115,12 +115,15 @@ def plan_questions(
     if scope.protocol.subject == "pair":
         yield from _plan_pairs(found, scope)
         return
+    by_file = _by_file(scope)
     for each in found:
         if isinstance(each, Rejected):
             yield each
             continue
-        for shown, conditions in _by_file(each, scope):
-            yield from _plan_file(each.entry, shown, conditions, scope)
+        for conditions in by_file:
+            shown = each.under(conditions[0])
+            if shown is not None:
+                yield from _plan_file(each.entry, shown, conditions, scope)
 
 
 def require_some(
@@ -155,13 +158,12 @@ def find_truthless(entries: Iterable[Entry], scope: Scope) -> list[Rejected]:
     return truthless
 
 
-def _by_file(found: Found[C], scope: Scope) -> Iterator[tuple[C | Failure, tuple[Condition, ...]]]:
-    """What is shown of an entry, each file once with the conditions that show it."""
-    for mark in ("kept", "removed"):
-        conditions = tuple(c for c in scope.conditions if c.watermark == mark)
-        shown = found.under(conditions[0]) if conditions else None
-        if shown is not None:
-            yield shown, conditions
+def _by_file(scope: Scope) -> list[tuple[Condition, ...]]:
+    """Return the conditions that show the same file of an entry, for each file that is shown."""
+    shown = [
+        tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
+    ]
+    return [conditions for conditions in shown if conditions]
 
 
 def _plan_file(
@@ -188,13 +190,13 @@ def _ask(
     condition: Condition,
     scope: Scope,
 ) -> Planned[C]:
-    subject = subject_of(*(clip.id for clip in clips))
+    subject = subject_of(*[clip.id for clip in clips])
     return Planned(
-        name=pair_name(*(entry.name for entry in entries)),
+        name=pair_name(*[entry.name for entry in entries]),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),
         clips=clips,
         truths=truths,
-        origins=tuple(entry.origin for entry in entries),
+        origins=tuple([entry.origin for entry in entries]),
         source=entries[0].group,
         difficulty=entries[0].difficulty,
     )

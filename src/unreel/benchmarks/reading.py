@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SCHEME: Final = "1"
 """Another number for another way to make fingerprints: two schemes cannot be compared."""
 _BYTES: Final = 32
+_SPELL: Final = json.JSONEncoder().encode
 _SPLITS_KEPT: Final = 100
 _JUDGED: Final = (
     *("score", "problem_description", "standard_adherence", "error_family"),
@@ -110,4 +111,4 @@ def _digest(entry: Entry) -> bytes:
     if entry.traces or entry.rating or entry.ratings or entry.votes:
         record = to_record(entry, file_name="")
         told.append({name: record[name] for name in _JUDGED if record[name]})
-    return blake2b(json.dumps(told).encode(), digest_size=_BYTES).digest()
+    return blake2b(_SPELL(told).encode(), digest_size=_BYTES).digest()

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Final
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.columns import Binding
-from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
+from unreel.benchmarks.entry import NOTHING_DECLARED, DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.limits import NESTED_VALUES
-from unreel.benchmarks.ratings import agree, annotators_of, family_of, rating_of
+from unreel.benchmarks.ratings import ANNOTATORS, agree, annotators_of, family_of, rating_of
 from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.document import parse_json
@@ -31,6 +32,13 @@ LABELS: Final[Mapping[str, Label]] = {
 }
 
 # The first wrong item is enough: a list of them all takes more memory than the cell.
+_REAL: Final = Real()
+_TEXTS: Final = (
+    *("name", "label", "creator", "setting", "split", "group"),
+    *("prompt", "difficulty", "licence", "source"),
+)
+_ANNOTATED: Final = frozenset(f"score_{number}" for number in ANNOTATORS)
+_DECLARED: Final = frozenset(("width", "height", "n_frames", "duration_us", "rate", "duration_s"))
 _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 _RATINGS: Final = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
 _VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
@@ -48,28 +56,34 @@ def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
 
 def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Entry:
     """The entry that `row` describes; `label` stands in where the table has no column for it."""
-    cell = _video_path(binding.cell(row, "location"))
-    place = cells.location(cell, "location", outside=binding.outside)
-    rating = rating_of(row, binding)
-    annotated = annotators_of(row, binding) if rating is None else ()
+    said = binding.said(row)
+    place = cells.location(_video_path(said.get("location")), "location", outside=binding.outside)
+    rating = rating_of(row, binding) if "score" in said else None
+    annotated: tuple[Rating, ...] = ()
+    if rating is None and not _ANNOTATED.isdisjoint(said):
+        annotated = annotators_of(row, binding)
     if annotated:
         rating = replace(agree(annotated), family=family_of(row, binding))
+    texts: dict[str, str] = {
+        field: cells.text(said[field], field) for field in _TEXTS if field in said
+    }
+    text = texts.get
     return Entry(
-        name=_text(row, binding, "name") or place,
+        name=text("name", "") or place,
         location=place,
-        origin=_origin(row, binding, label),
-        cleaned=_cleaned(row, binding),
-        split=_text(row, binding, "split"),
-        group=_text(row, binding, "group"),
-        prompt=_text(row, binding, "prompt"),
-        difficulty=_text(row, binding, "difficulty"),
-        traces=_nested(row, binding, "traces", _TRACES),
+        origin=_origin(texts, binding, label),
+        cleaned=_cleaned(said, binding),
+        split=text("split", ""),
+        group=text("group", ""),
+        prompt=text("prompt", ""),
+        difficulty=text("difficulty", ""),
+        traces=_nested(said, "traces", _TRACES),
         rating=rating,
-        ratings=annotated or _nested(row, binding, "ratings", _RATINGS),
-        votes=_nested(row, binding, "votes", _VOTES),
-        facts=facts_of(row, binding),
-        licence=_text(row, binding, "licence"),
-        source=_text(row, binding, "source"),
+        ratings=annotated or _nested(said, "ratings", _RATINGS),
+        votes=_nested(said, "votes", _VOTES),
+        facts=NOTHING_DECLARED if _DECLARED.isdisjoint(said) else facts_of(row, binding),
+        licence=text("licence", ""),
+        source=text("source", ""),
     )
 
 
@@ -136,29 +150,33 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _cleaned(row: Cells, binding: Binding) -> str | None:
-    cell = _video_path(binding.cell(row, "cleaned"))
+def _cleaned(said: Cells, binding: Binding) -> str | None:
+    cell = _video_path(said.get("cleaned"))
     if cells.is_blank(cell):
         return None
     return cells.location(cell, "cleaned", outside=binding.outside)
 
 
-def _origin(row: Cells, binding: Binding, label: Label | None) -> Origin:
+def _origin(texts: Mapping[str, str], binding: Binding, label: Label | None) -> Origin:
     if "label" in binding or label is None:
-        word = _text(row, binding, "label").lower()
+        word = texts.get("label", "").lower()
         if word not in LABELS:
             cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
         label = LABELS[word]
     if label is Label.REAL:
-        return Real()
-    creator = _text(row, binding, "creator") or UNKNOWN_CREATOR
-    return Generated(creator=creator, setting=_text(row, binding, "setting"))
+        return _REAL
+    return _generated(texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", ""))
 
 
-def _nested(row: Cells, binding: Binding, field: str, adapter: TypeAdapter[Any]) -> Any:
+@lru_cache(maxsize=1024)  # many clips have one creator
+def _generated(creator: str, setting: str) -> Origin:
+    return Generated(creator=creator, setting=setting)
+
+
+def _nested(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
     """The list under `field`: nested in JSONL and Parquet, JSON text in CSV."""
-    cell = binding.cell(row, field)
-    if cells.is_blank(cell):
+    cell = said.get(field)
+    if cell == [] or cells.is_blank(cell):
         return ()
     try:
         found = parse_json(cell.encode()) if isinstance(cell, str) else cell
@@ -189,10 +207,6 @@ def _video_path(cell: object) -> object:
     if isinstance(cell, Mapping):
         return cell.get("path")
     return cell
-
-
-def _text(row: Cells, binding: Binding, field: str) -> str:
-    return cells.text(binding.cell(row, field), field)
 
 
 def _rate_text(rate: Fraction) -> str:

@@ -34,7 +34,7 @@ def score_kept(
         kept=kept_rulings(run),
         settings=read_settings(),
     )
-    scores = score_run(run, mode=mode, score_texts=scorer or (lambda rows: rows))
+    scores = score_run(run, mode=mode, score_texts=scorer)
     told = tell_texts(scorer)
     if as_json:
         print_json({"run": run.place.uri, "scores": score_rows(scores), **told})

@@ -37,12 +37,18 @@ Origin = Real | Generated
 
 def creator_of(*origins: Origin) -> str:
     """Who made the first generated one; "" when all are real."""
-    return next((origin.creator for origin in origins if isinstance(origin, Generated)), "")
+    for origin in origins:
+        if isinstance(origin, Generated):
+            return origin.creator
+    return ""
 
 
 def setting_of(*origins: Origin) -> str:
     """In which setting the first generated one was made; "" when all are real, or nobody says."""
-    return next((origin.setting for origin in origins if isinstance(origin, Generated)), "")
+    for origin in origins:
+        if isinstance(origin, Generated):
+            return origin.setting
+    return ""
 
 
 def makers_of(creator: str, setting: str) -> tuple[str, ...]:

@@ -14,12 +14,12 @@ LARGEST_CLIP_BYTES: Final = 16 << 30
 
 def digest(*parts: str) -> str:
     """SHA-256 over `parts`, each with its length, so that no two lists of parts collide."""
-    state = hashlib.sha256()
+    framed = bytearray()
     for part in parts:
         data = part.encode()
-        state.update(len(data).to_bytes(8, "big"))
-        state.update(data)
-    return state.hexdigest()
+        framed += len(data).to_bytes(8, "big")
+        framed += data
+    return hashlib.sha256(framed).hexdigest()
 
 
 def digest_id(*parts: str) -> ClipId:

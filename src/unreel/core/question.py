@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Final, Literal
 
 from unreel.core.clip import ClipId
@@ -42,7 +43,12 @@ class Condition:
         ]
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in self.written().items())
+        return _spelled(self)
+
+
+@lru_cache(maxsize=64)  # every key of a run holds one of few
+def _spelled(condition: Condition) -> str:
+    return " ".join(f"{name}={value}" for name, value in condition.written().items())
 
 
 def differing(conditions: Sequence[Condition]) -> tuple[str, ...]:

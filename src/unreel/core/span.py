@@ -11,7 +11,10 @@ MICROSECONDS: Final = 1_000_000
 
 def to_us(seconds: Fraction | float) -> int:
     """Whole microseconds nearest to `seconds`; ties go to even."""
-    return round(Fraction(seconds) * MICROSECONDS)
+    exact = seconds if type(seconds) is Fraction else Fraction(seconds)
+    whole, rest = divmod(exact.numerator * MICROSECONDS, exact.denominator)
+    twice = 2 * rest - exact.denominator
+    return whole + (twice > 0 or (twice == 0 and whole % 2 == 1))
 
 
 def tell_seconds(at_us: int) -> str:

@@ -65,10 +65,12 @@ class TableSchema:
         """
         batch = self._unsealed(rows)
         # Over what Arrow made of the values, because that is what a reader gets; empty ones do not count.
-        filled = [
-            name for name in batch.schema.names if batch.column(name).null_count < batch.num_rows
-        ]
-        seals = pa.array(map(seal.seal_of, batch.select(filled).to_pylist()), _SEAL.type)
+        filled = {
+            name: batch.column(name).to_pylist()
+            for name in batch.schema.names
+            if batch.column(name).null_count < batch.num_rows
+        }
+        seals = pa.array(seal.seals_of(filled), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
@@ -148,6 +150,8 @@ class TableSchema:
     def upgrade(self, row: Row) -> Row:
         """Bring a stored row to this release's version, one step at a time."""
         version = row["row_version"]
+        if version == self.version:
+            return row
         if not 1 <= version <= self.version:
             problem = f"a row of version {version}; this release knows {self.version}"
             remedy = "Upgrade unreel" if version > self.version else _NOT_OURS

@@ -6,11 +6,13 @@ reviewer said. It guards against accidents, not against somebody who writes a ne
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any, Final
 
 COLUMN: Final = "seal"
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=repr)
+_QUOTE: Final = json.encoder.encode_basestring_ascii
 
 
 def seal_of(row: Mapping[str, Any]) -> int:
@@ -24,3 +26,29 @@ def is_broken(row: Mapping[str, Any]) -> bool:
     """Whether a whole stored row differs from what was written; rows of before seals have none."""
     seal = row.get(COLUMN)
     return seal is not None and seal != seal_of(row)
+
+
+def seals_of(columns: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the seal of every row of equally long `columns`: as `seal_of` of each row, several times faster."""
+    spelled = [_spelled(name, columns[name]) for name in sorted(columns) if name != COLUMN]
+    return [
+        int.from_bytes(
+            hashlib.blake2b(f"[{','.join(filter(None, cells))}]".encode(), digest_size=8).digest(),
+            "big",
+            signed=True,
+        )
+        for cells in zip(*spelled, strict=True)
+    ]
+
+
+def _spelled(name: str, values: Sequence[Any]) -> Sequence[str]:
+    """Return the JSON of the name and each value; "" for an empty cell."""
+    before = f"[{_QUOTE(name)},"
+    kinds = {*map(type, values)}
+    if kinds <= {str, NoneType}:
+        texts = {text: f"{before}{_QUOTE(text)}]" for text in {*values} - {None}}
+        return [texts.get(text, "") for text in values]
+    if kinds == {int}:
+        return [f"{before}{number}]" for number in values]
+    encode = _ENCODER.encode
+    return ["" if value is None else f"{before}{encode(value)}]" for value in values]

@@ -2,10 +2,12 @@
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
@@ -15,17 +17,18 @@ from unreel.core.judgement import clips_of
 from unreel.core.question import Condition, differing
 from unreel.core.verdict import Unparsed
 from unreel.evaluate.job import Run
-from unreel.evaluate.kept_rows import KeptRows
+from unreel.evaluate.kept_rows import KeptRows, KeptTexts
 from unreel.evaluate.scoring import read_rows
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
+from unreel.protocols.groups import ChosenRows
 from unreel.protocols.protocol import Mode, Protocol, Row
 from unreel.stats.leaving_out import Groups, leaving_out
 from unreel.stats.many import holm
 from unreel.stats.paired import paired_difference
+from unreel.stats.ties import Labels
 
 Rows = Sequence[Row[Any, Any]]
-Key = tuple[str, int]
-"""What was shown, and which of its truths a row holds."""
+Places = npt.NDArray[np.int64]
 _SEED: Final = 0
 _RUNS: Final = "runs"
 
@@ -38,7 +41,7 @@ class Side:
     condition: Condition
     instrument: Protocol[Any, Any]
     """At the version that was asked."""
-    names: Sequence[str]
+    names: Iterable[str]
     """Of the entries, one for each row."""
     rows: Rows
 
@@ -72,9 +75,11 @@ def compare_runs(
 
 def read_sides(run: Run, *, parser: Mode | None = None, judge: str | None = None) -> list[Side]:
     """A side for each condition of `run`."""
-    names: dict[Condition, list[str]] = {c: [] for c in run.scope.conditions}
-    rows = {condition: KeptRows() for condition in run.scope.conditions}
-    for name, condition, row in read_rows(run, mode=parser or run.recipe.reviewer.parser):
+    names = {condition: KeptTexts() for condition in run.scope.conditions}
+    packed = run.recipe.instrument.packed if judge is None else None
+    rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
+    # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
+    for name, condition, row in read_rows(replace(run), mode=parser or run.recipe.reviewer.parser):
         if row is not None:
             names[condition].append(name)
             rows[condition].append(row)
@@ -148,20 +153,19 @@ def _compare(
 ) -> Comparison:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    ours, theirs = _keyed(first, by_name=by_name), _keyed(second, by_name=by_name)
-    shared = [key for key in ours if key in theirs]
-    if not shared:
+    pairing = _pair_rows(_shown(first, by_name=by_name), _shown(second, by_name=by_name))
+    if not len(pairing.ours):
         problem = f"{first_name} and {second_name} were asked about other clips"
         remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
         raise InvalidSettingError(_RUNS, problem, remedy)
     if not by_name:
-        _require_one_truth(ours, theirs, shared)
-    valid = tuple(key for key in shared if _is_valid(first, ours[key], theirs[key]))
-    n_shared, n_valid = _n_questions(shared), _n_questions(valid)
+        _require_one_truth(first, second, pairing)
+    is_valid = _are_valid(first, pairing.ours) & _are_valid(second, pairing.theirs)
+    valid = pairing.at(is_valid)
     groups = Groups()
-    our = _figures(first, [ours[key] for key in valid], groups)
+    our = _figures(first, ChosenRows(first.rows, valid.ours), groups)
     # A clip without its watermark has other bytes, and is the same clip here.
-    their = _figures(second, [_at(theirs[key], ours[key]) for key in valid], groups)
+    their = _figures(second, _PlacedRows(second.rows, valid.theirs, first.rows, valid.ours), groups)
     known = [name for name in our if name in their]
     differences = [
         _difference(name, our[name], their[name], groups=groups, reach=_reach(first, name))
@@ -170,49 +174,128 @@ def _compare(
     return Comparison(
         first=first_name,
         second=second_name,
-        n_common=n_valid,
+        n_common=valid.n_shown,
         n_sources=len(groups.scenes),
-        n_invalid=n_shared - n_valid,
-        n_unshared=_n_questions(ours.keys() ^ theirs.keys()),
+        n_invalid=pairing.n_shown - valid.n_shown,
+        n_unshared=pairing.n_unshared,
         differences=tuple(differences),
     )
 
 
-def _keyed(side: Side, *, by_name: bool) -> dict[Key, Row[Any, Any]]:
-    """The rows by what was shown: its bytes, or its name where one saw it without its watermark."""
-    nth: Counter[str] = Counter()
-    keyed = {}
-    for name, row in zip(side.names, side.rows, strict=True):
-        shown = name if by_name else "+".join(clips_of(row.subject))
-        keyed[shown, nth[shown]] = row
-        nth[shown] += 1
-    return keyed
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairing:
+    """Rows of two sides that hold the same truth about the same clip, by place, in the order of the first side."""
+
+    ours: Places
+    theirs: Places
+    shown: Places
+    """The number of what was shown, for each pair of rows."""
+    n_unshared: int
+    """Clips, or pairs of them, with a row that has no counterpart."""
+
+    @property
+    def n_shown(self) -> int:
+        """Different clips, or pairs of them."""
+        return len(np.unique(self.shown))
+
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "_Pairing":
+        """The chosen ones of them."""
+        return replace(
+            self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
+        )
+
+
+def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _Pairing:
+    """Pair the rows of two sides by what was shown, and by which of its truths they hold."""
+    labels = Labels(most=0)
+    n_ours = 0
+    for shown in ours:
+        labels.add(shown)
+        n_ours += 1
+    for shown in theirs:
+        labels.add(shown)
+    number = labels.numbers().astype(np.int64)
+    first, second = number[:n_ours], number[n_ours:]
+    one, other = _nth(first), _nth(second)
+    n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
+    _, at, behind = np.intersect1d(
+        first * n + one, second * n + other, assume_unique=True, return_indices=True
+    )
+    order = np.argsort(at)
+    alone = np.ones(len(number), np.bool_)
+    alone[at] = alone[n_ours + behind] = False
+    return _Pairing(
+        ours=at[order],
+        theirs=behind[order],
+        shown=first[at[order]],
+        n_unshared=len(np.unique(number[alone])),
+    )
+
+
+def _nth(numbers: Places) -> Places:
+    """Return how many times each number came before."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    nth = np.empty(len(numbers), np.int64)
+    lengths = np.diff(starts, append=len(numbers))
+    nth[order] = np.arange(len(numbers)) - np.repeat(starts, lengths)
+    return nth
+
+
+def _shown(side: Side, *, by_name: bool) -> Iterable[str]:
+    """Return what was shown: its bytes, or its name where one saw it without its watermark."""
+    if by_name:
+        return side.names
+    rows = side.rows
+    subjects = rows.subjects() if isinstance(rows, KeptRows) else (row.subject for row in rows)
+    return ("+".join(clips_of(subject)) for subject in subjects)
+
+
+class _PlacedRows(Sequence[Row[Any, Any]]):
+    """Rows of one side with the subject, the source and the creator of their counterparts."""
+
+    def __init__(self, rows: Rows, places: Places, others: Rows, other_places: Places) -> None:
+        self._rows, self._others = ChosenRows(rows, places), ChosenRows(others, other_places)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row[Any, Any]]:
+        return map(_at, self._rows, self._others)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        return _at(self._rows[place], self._others[place])
 
 
 def _at(row: Row[Any, Any], place: Row[Any, Any]) -> Row[Any, Any]:
     return replace(row, subject=place.subject, source=place.source, creator=place.creator)
 
 
-def _require_one_truth(
-    ours: Mapping[Key, Row[Any, Any]], theirs: Mapping[Key, Row[Any, Any]], shared: Sequence[Key]
-) -> None:
-    for key in shared:
-        if ours[key].truth != theirs[key].truth:
-            problem = f"they hold different truths about the clip {key[0]}"
+def _require_one_truth(first: Side, second: Side, pairing: _Pairing) -> None:
+    ours, theirs = _truth_mark(first.rows), _truth_mark(second.rows)
+    for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
+        if ours(our) != theirs(their):
+            shown = "+".join(clips_of(first.rows[our].subject))
+            problem = f"they hold different truths about the clip {shown}"
             remedy = "Compare runs over one version of a benchmark"
             raise InvalidSettingError(_RUNS, problem, remedy)
 
 
-def _is_valid(side: Side, *rows: Row[Any, Any]) -> bool:
-    decision = side.instrument.wording.decision
-    return not any(
-        isinstance(row.outcome, Failure) or isinstance(decision(row.outcome), Unparsed)
-        for row in rows
+def _truth_mark(rows: Rows) -> Callable[[int], Any]:
+    return rows.truth_mark if isinstance(rows, KeptRows) else lambda place: rows[place].truth
+
+
+def _are_valid(side: Side, places: Places) -> npt.NDArray[np.bool_]:
+    decision, rows = side.instrument.wording.decision, side.rows
+    kept = rows if isinstance(rows, KeptRows) else None
+    outcomes = (kept.outcome(p) if kept else rows[p].outcome for p in places.tolist())
+    valid = (
+        not (isinstance(outcome, Failure) or isinstance(decision(outcome), Unparsed))
+        for outcome in outcomes
     )
-
-
-def _n_questions(keys: Any) -> int:
-    return len({shown for shown, _ in keys})
+    return np.fromiter(valid, np.bool_, count=len(places))
 
 
 def _chosen(side: Side, known: Sequence[str], metrics: Sequence[str]) -> list[str]:

@@ -1,7 +1,9 @@
 """Rows that are scored, held as columns: ten million of them take a gigabyte less than as many objects."""
 
+import itertools
 from array import array
-from collections.abc import Sequence
+from binascii import unhexlify
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
@@ -12,17 +14,26 @@ from unreel.protocols.protocol import Row
 T = TypeVar("T")
 _KINDS: Final = 1 << 16
 """Texts are all different: no more values than this are looked through for an equal one."""
+_ONE_TEXT: Final = 2
+"""Ends that stand for one text."""
 _ID_BYTES: Final = 32
+_SOURCE: Final = "kept rows"
 _HEX: Final = 2 * _ID_BYTES
 
 
 class KeptRows(Sequence[Row[Any, Any]]):
-    """Rows that are made again from columns when somebody looks at them."""
+    """Rows that are made again from columns when somebody looks at them.
 
-    def __init__(self) -> None:
+    Args:
+        packed: makes the columns of truths and outcomes, where these need not keep their words: see `Protocol`.
+    """
+
+    def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
         self._subjects = _Subjects()
-        self._sources = _Words()
-        self._truths, self._outcomes, self._makers = _Kinds[Any](), _Kinds[Any](), _Kinds[Any]()
+        self._sources = KeptTexts()
+        columns: tuple[Any, Any] = packed() if packed else (_Kinds[Any](), _Kinds[Any]())
+        self._truths, self._outcomes = columns
+        self._makers = _Kinds[Any]()
 
     def append(self, row: Row[Any, Any]) -> None:
         """Keep `row`, without the score of its words."""
@@ -34,6 +45,34 @@ class KeptRows(Sequence[Row[Any, Any]]):
 
     def __len__(self) -> int:
         return len(self._truths.codes)
+
+    def __iter__(self) -> Iterator[Row[Any, Any]]:
+        """Return the rows in order, several times faster than by their places."""
+        made = zip(
+            self._subjects, self._truths, self._outcomes, self._sources, self._makers, strict=True
+        )
+        for subject, truth, outcome, source, (creator, setting, difficulty) in made:
+            yield Row(
+                subject=subject,
+                truth=truth,
+                outcome=outcome,
+                source=source,
+                creator=creator,
+                setting=setting,
+                difficulty=difficulty,
+            )
+
+    def subjects(self) -> Iterator[ClipId | Pair]:
+        """Return what each row is about."""
+        return iter(self._subjects)
+
+    def outcome(self, place: int) -> Any:
+        """Return the outcome of one row."""
+        return self._outcomes[place]
+
+    def truth_mark(self, place: int) -> Any:
+        """Return what is equal for two rows if, and only if, their truths are."""
+        return self._truths.mark(place)
 
     @overload
     def __getitem__(self, place: int) -> Row[Any, Any]: ...
@@ -77,8 +116,15 @@ class _Kinds(Generic[T]):
     def __getitem__(self, place: int) -> T:
         return self._values[self.codes[place]]
 
+    def __iter__(self) -> Iterator[T]:
+        return map(self._values.__getitem__, self.codes)
 
-class _Words:
+    def mark(self, place: int) -> T:
+        """Return the value itself."""
+        return self[place]
+
+
+class KeptTexts:
     """Texts, one behind the other; of equal ones one is written, as long as there are few."""
 
     def __init__(self) -> None:
@@ -98,6 +144,11 @@ class _Words:
     def __getitem__(self, place: int) -> str:
         at = self._places[place]
         return self._text[self._ends[at] : self._ends[at + 1]].decode(errors="surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        if len(self._ends) == _ONE_TEXT:  # mostly: no scene is named
+            return itertools.repeat(self[0], len(self._places))
+        return map(self.__getitem__, range(len(self._places)))
 
 
 class _Subjects:
@@ -125,13 +176,19 @@ class _Subjects:
         begins, ends = place * _ID_BYTES, (place + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
         shown = (self._first[begins:ends], *second)
-        return subject_of(*(read_clip_id(each.hex(), "kept rows") for each in shown))
+        return subject_of(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
+
+    def __iter__(self) -> Iterator[ClipId | Pair]:
+        if self._odd or self._second:
+            return map(self.__getitem__, range(len(self._first) // _ID_BYTES))
+        ids = (self._first[at : at + _ID_BYTES] for at in range(0, len(self._first), _ID_BYTES))
+        return (read_clip_id(each.hex(), _SOURCE) for each in ids)
 
 
 def _packed(clip: ClipId) -> bytes | None:
     """The id's bytes; `None` where it is not written as ids are."""
     try:
-        packed = bytes.fromhex(clip)
+        packed = unhexlify(clip)
     except ValueError:
         return None
     return packed if len(clip) == _HEX and packed.hex() == clip else None

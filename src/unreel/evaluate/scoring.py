@@ -28,14 +28,15 @@ class ConditionScore:
 
 @stores_told()
 def score_run(
-    run: Run, *, mode: Mode = "strict", score_texts: Callable[[Rows], Rows] = lambda rows: rows
+    run: Run, *, mode: Mode = "strict", score_texts: Callable[[Rows], Rows] | None = None
 ) -> tuple[ConditionScore, ...]:
     """A scorecard for each condition of `run`, from the answers that are there.
 
     `score_texts` may fill in how well the answers' words match the truth's: see
     `unreel.evaluate.texts`.
     """
-    rows = {condition: KeptRows() for condition in run.scope.conditions}
+    packed = run.recipe.instrument.packed if score_texts is None else None
+    rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
     for _, condition, row in read_rows(replace(run), mode=mode):
@@ -48,7 +49,8 @@ def score_run(
         ConditionScore(
             condition=condition,
             scorecard=replace(
-                score(score_texts(scored), seed=run.recipe.seed), instrument=run.scope.instrument
+                score(scored if score_texts is None else score_texts(scored), seed=run.recipe.seed),
+                instrument=run.scope.instrument,
             ),
             n_not_asked=missing[condition],
         )
@@ -77,7 +79,7 @@ def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any
 
 
 def _rows(planned: Planned[Any] | Unaskable, subject: Any, outcome: Any) -> Iterator[Row[Any, Any]]:
-    creator, setting = (of(*planned.origins) for of in (creator_of, setting_of))
+    creator, setting = creator_of(*planned.origins), setting_of(*planned.origins)
     for truth in planned.truths:
         yield Row(
             subject=subject,

@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, TypeVar, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from unreel.core.estimate import Scorecard
 from unreel.core.judgement import Rating
 from unreel.protocols.figures import Figures
@@ -53,7 +56,7 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
             told = [
                 replace(metric, name=f"{metric.name}: {part}")
                 for part in sorted(parts)
-                for metric in score(_Chosen(rows, parts[part]), seed=seed).metrics
+                for metric in score(ChosenRows(rows, parts[part]), seed=seed).metrics
                 if metric.name in figures.by_part
             ]
             return replace(card, metrics=(*card.metrics, *told))
@@ -63,11 +66,11 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
     return tell
 
 
-class _Chosen(Sequence[Row[T, V]]):
+class ChosenRows(Sequence[Row[T, V]]):
     """Some rows of others, by their places: those are held, wherever they lie."""
 
-    def __init__(self, rows: Sequence[Row[T, V]], places: Sequence[int]) -> None:
-        self._rows, self._places = rows, places
+    def __init__(self, rows: Sequence[Row[T, V]], places: npt.ArrayLike) -> None:
+        self._rows, self._places = rows, np.asarray(places, np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -76,12 +79,17 @@ class _Chosen(Sequence[Row[T, V]]):
     def __getitem__(self, place: int) -> Row[T, V]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> "_Chosen[T, V]": ...
+    def __getitem__(self, place: slice) -> "ChosenRows[T, V]": ...
 
-    def __getitem__(self, place: int | slice) -> "Row[T, V] | _Chosen[T, V]":
+    def __getitem__(self, place: int | slice) -> "Row[T, V] | ChosenRows[T, V]":
         if isinstance(place, slice):
-            return _Chosen(self._rows, self._places[place])
-        return self._rows[self._places[place]]
+            return ChosenRows(self._rows, self._places[place])
+        return self._rows[int(self._places[place])]
+
+    def __iter__(self) -> Iterator[Row[T, V]]:
+        if np.array_equal(self._places, np.arange(len(self._rows))):
+            return iter(self._rows)  # in order, which rows that are held as columns do faster
+        return map(self._rows.__getitem__, self._places.tolist())
 
 
 def _parts_of(row: Row[Any, Any]) -> Iterator[str]:

@@ -123,6 +123,9 @@ class Protocol(Generic[T, V]):
     """Whether it asks for a time, so that each frame is shown with its instant unless told otherwise."""
     sampling: str = "uniform-8"
     """The plan of the frames that are shown where nobody names one."""
+    packed: Callable[[], tuple[Any, Any]] | None = None
+    """Makes two columns, of truths and of outcomes, that hold what `score` needs and no words, where objects
+    would take too much memory; `None`: objects are held. See `unreel.evaluate.kept_rows`."""
     reads_since: int | None = None
     """The first version whose answers are read and scored by the rules of this one; `None`: this one. What
     such versions asked is asked no more."""

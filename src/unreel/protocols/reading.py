@@ -1,5 +1,6 @@
 """The one way from an answer's text to a verdict, whoever asked and wherever the text was kept."""
 
+from functools import lru_cache
 from typing import Any
 
 from unreel.core.verdict import Verdict
@@ -21,9 +22,14 @@ def read_text(
     Raises:
         InvalidSettingError: `box_space` is no space that anybody declares.
     """
+    verdict: Verdict = instrument.parse(text, _reading(mode, prompt, box_space, size))
+    return verdict
+
+
+@lru_cache(maxsize=256)
+def _reading(mode: Mode, prompt: str, box_space: str | None, size: tuple[int, int]) -> Reading:
     space = None
     if box_space is not None:
         width, height = size
         space = declare_space(box_space, width=width, height=height)
-    verdict: Verdict = instrument.parse(text, Reading(mode=mode, prompt=prompt, space=space))
-    return verdict
+    return Reading(mode=mode, prompt=prompt, space=space)

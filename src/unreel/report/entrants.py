@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.reading import Reading
@@ -31,6 +31,30 @@ class Subject:
     clip: Clip | Failure
 
 
+class StoredAnswer(Mapping[str, Any]):
+    """What a report tells of one row of the answers' table: a tuple, since a whole row takes ten times as much."""
+
+    __slots__ = ("_values",)
+    COLUMNS: ClassVar = (
+        *("text", "notes", "failure_reason", "failure_detail"),
+        *("latency_us", "input_tokens", "output_tokens", "cost_usd"),
+    )
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self._values = tuple([row[name] for name in self.COLUMNS])
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.COLUMNS:
+            raise KeyError(name)
+        return self._values[self.COLUMNS.index(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.COLUMNS)
+
+    def __len__(self) -> int:
+        return len(self.COLUMNS)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """One question of a run: what it is about, the rows that score it, and the stored answer."""
@@ -41,7 +65,7 @@ class Item:
     rows: Rows
     """One for each truth; all have the same outcome."""
     stored: Mapping[str, Any]
-    """The row of the answers' table; empty where the question could not be put."""
+    """What the answers' table holds of it; empty where the question could not be put."""
 
     @property
     def outcome(self) -> Any:
@@ -133,12 +157,13 @@ def _keep(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Row
 def _items(
     rows: Rows, subjects: Mapping[str, Subject], stored: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Item]:
-    by_key: dict[str, list[Row[Any, Any]]] = {}
+    by_key: dict[str, tuple[Row[Any, Any], ...]] = {}
     for row in rows:
-        by_key.setdefault("+".join(clips_of(row.subject)), []).append(row)
+        key = "+".join(clips_of(row.subject))
+        by_key[key] = (*by_key.get(key, ()), row)
     for key, group in by_key.items():
         shown = tuple(subjects[clip] for clip in clips_of(group[0].subject))
-        yield Item(key=key, subjects=shown, rows=tuple(group), stored=stored.get(key, {}))
+        yield Item(key=key, subjects=shown, rows=group, stored=stored.get(key, {}))
 
 
 def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
@@ -168,7 +193,7 @@ def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         )
         if mine and row["condition"] in answers:
             shown = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
-            answers[row["condition"]]["+".join(shown)] = row
+            answers[row["condition"]]["+".join(shown)] = StoredAnswer(row)
     return answers
 
 

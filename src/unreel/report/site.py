@@ -17,7 +17,7 @@ from unreel.report.boards.bias_and_calibration import bias, calibration, whole_f
 from unreel.report.boards.board import REVIEWERS, Board, Panel, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.downloads import latex_block, name_tables, table_csv, table_files
+from unreel.report.boards.downloads import latex_block, name_tables, table_files
 from unreel.report.boards.more import more
 from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
@@ -27,7 +27,7 @@ from unreel.report.clips.book import FOLDER as BOOK
 from unreel.report.clips.book import page_file
 from unreel.report.clips.browser import Browser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
-from unreel.report.clips.sheet import clips_table
+from unreel.report.clips.sheet import clips_csv
 from unreel.report.entrants import Entrant, read_run, shared_boards
 from unreel.report.mistakes.page import reviewer_files
 
@@ -98,7 +98,7 @@ def write_report(
     for left in {*folder.files(BOOK)} - pages:
         if _OURS.fullmatch(left):
             folder.remove(f"{BOOK}/{left}")
-    tables = {CLIPS: table_csv(clips_table(browser))}
+    tables = {CLIPS: clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= table_files(table)
     _replace_files(folder, tables | _reviewers(boards, names, browser))

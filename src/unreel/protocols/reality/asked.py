@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from unreel.stats.ties import Tying
 RealityRow = Row[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
 """In the place of a probability: nobody asked for one, or none could be read."""
+_KINDS_KEPT: Final = 4096
+"""Different outcomes that are remembered: most answers say one of few things."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,20 +127,32 @@ def count_rows(rows: Iterable[RealityRow]) -> Count:
     tying, kinds = Tying(), dict[tuple[str, ...], int]()
     kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()
+    origins: dict[Origin, tuple[str, int]] = {}
+    outcomes: dict[Any, tuple[int, float, tuple[str, ...]]] = {}
     for row in rows:
-        creator, outcome = creator_of(row.truth), row.outcome
-        makers = makers_of(creator, setting_of(row.truth))
+        truth, outcome = row.truth, row.outcome
+        if truth not in origins:
+            makers = makers_of(creator_of(truth), setting_of(truth))
+            origins[truth] = creator_of(truth), kinds.setdefault(makers, len(kinds))
+        creator, number = origins[truth]
         tying.add(row.cluster.scene, row.creator or creator)
-        kind.append(kinds.setdefault(makers, len(kinds)))
+        kind.append(number)
         answered.append(not isinstance(outcome, Failure))
         if isinstance(outcome, Failure):
             failures[outcome.reason.value] += 1
             said.append(CALLS[None])
             belief.append(_NOT_ASKED)
             continue
-        unparsed.update(_unread(outcome))
-        said.append(CALLS[outcome.label if isinstance(outcome.label, Label) else None])
-        belief.append(_belief(outcome))
+        if outcome not in outcomes:
+            if len(outcomes) >= _KINDS_KEPT:
+                outcomes.clear()
+            label = outcome.label if isinstance(outcome.label, Label) else None
+            outcomes[outcome] = CALLS[label], _belief(outcome), tuple(_unread(outcome))
+        call, sure, unread = outcomes[outcome]
+        if unread:
+            unparsed.update(unread)
+        said.append(call)
+        belief.append(sure)
     asked = Asked(
         ties=tying.ties(),
         kinds=tuple(kinds),

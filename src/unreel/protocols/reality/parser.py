@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from unreel.core.judgement import Label
@@ -60,13 +61,22 @@ def parse(text: str, reading: Reading) -> RealityVerdict:
     """
     body = after_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS
+    read = _read_often if len(body) <= SHORT else _read
+    return read(body, reading.mode, asks=asks)
+
+
+def _read(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
     if is_no_answer(body):
         nothing = unparsed(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=first_read(_labels(body, reading)))
-    label = first_read(_labels(_CONFIDENCE.sub("", body), reading))
-    return RealityVerdict(label=label, confidence=first_read(_confidences(body, reading.mode)))
+        return RealityVerdict(label=first_read(_labels(body, mode)))
+    label = first_read(_labels(_CONFIDENCE.sub("", body), mode))
+    return RealityVerdict(label=label, confidence=first_read(_confidences(body, mode)))
+
+
+_read_often: Final = lru_cache(maxsize=4096)(_read)
+"""Thoughts differ from answer to answer; what follows them is one of few texts."""
 
 
 def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
@@ -95,13 +105,13 @@ def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
     return unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
-def _labels(body: str, reading: Reading) -> Iterator[Label | Unparsed]:
+def _labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
     if is_taken_back(body):
         yield unparsed(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _answers(body, "strict")
     yield _DIGITS.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
-    if reading.mode == "lenient":
+    if mode == "lenient":
         plain = unwrapped(body).strip()
         if pieces := _answers(plain, "lenient"):
             yield _loose_label(pieces[-1])

@@ -24,4 +24,5 @@ TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     needs_box_space=True,
     shows_times=True,
     sampling="fps-2",
+    packed=Lazy("unreel.protocols.trace.packing:packed_columns"),
 )

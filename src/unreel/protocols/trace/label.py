@@ -22,6 +22,8 @@ _STATEMENT: Final = re.compile(
     r"(?:(?:(?:[Tt]he|[Tt]his)\s(?:video|clip|footage)|[Ii]t)\s(?:is|looks|appears\sto\sbe)\s(?:a\s)?)?"
     rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
 )
+_NO_WORDS: Final = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
+"""The box and the time as they were asked for: nothing in them speaks of a side."""
 _REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
 
 
@@ -49,7 +51,10 @@ def _opening(claim: str) -> Label | Unparsed:
     if word is None:
         return Unparsed(UnparsedReason.MISSING)
     label = _LABELS[word["word"].lower()]
-    rest = read_claim(claim[word.end() :])
+    behind = claim[word.end() :]
+    if _NO_WORDS.fullmatch(behind):
+        return label
+    rest = read_claim(behind)
     if isinstance(rest, Label) and rest is not label:
         return unparsed(UnparsedReason.AMBIGUOUS, claim)
     return label

@@ -92,12 +92,33 @@ def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     if len(piece) > SHORT:
         return unparsed(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
-        return _in_space([Fraction(corner) for corner in exact.groups()], space, piece)
+        return _written_box(exact.groups(), space, piece)
     return (
         _loose(unwrapped(piece), space)
         if mode == "lenient"
         else unparsed(UnparsedReason.MALFORMED, piece)
     )
+
+
+def _written_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | Unparsed:
+    """Return what `_in_space` gives of decimal numbers, in whole numbers: a fifth of the time."""
+    ratios = [_ratio(corner) for corner in corners]
+    are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
+    if max(space.width, space.height) > 1 and are_parts:
+        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    sizes = (space.width, space.height) * 2
+    # A quotient of whole numbers is rounded once, as that of fractions.
+    x0, y0, x1, y1 = (
+        min(1.0, max(0.0, n / (d * size))) for (n, d), size in zip(ratios, sizes, strict=True)
+    )
+    if x0 < x1 and y0 < y1:
+        return Box(x0, y0, x1, y1)
+    return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+
+
+def _ratio(number: str) -> tuple[int, int]:
+    whole, _, parts = number.partition(".")
+    return int(whole + parts), 10 ** len(parts)
 
 
 def find_boxes(text: str) -> list[str]:

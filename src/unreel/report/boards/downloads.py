@@ -102,12 +102,17 @@ def _rows(
     columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Names, no two of them equal, and the rows by name."""
-    names = _distinct([title for title, _ in columns], " ({})")
+    names = distinct_names([title for title, _ in columns])
     values = [cells for _, cells in columns]
     return names, [
         {name: cells[row] for name, cells in zip(names, values, strict=True)}
         for row in range(n_rows)
     ]
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return the names, numbered from 2 where one was there before."""
+    return _distinct(names, " ({})")
 
 
 def _distinct(names: Sequence[str], form: str) -> list[str]:

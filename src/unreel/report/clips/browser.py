@@ -5,7 +5,7 @@ import gzip
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -30,12 +30,8 @@ FAR_OFF: Final = 2
 SHORT_ID: Final = 12
 
 
-@dataclass(slots=True)
-class _Sheet:
-    """All that is known of one clip or pair of a benchmark."""
-
-    subjects: tuple[Subject, ...]
-    answers: list[tuple[int, Item]] = field(default_factory=list)
+_Sheet = tuple[tuple[int, Item], ...]
+"""All that is known of one clip or pair of a benchmark: the items about it, each with its entrant's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +69,7 @@ def build_browser(
     for place, entrant in enumerate(entrants):
         for item in entrant.items:
             where = (entrant.benchmark, item.key)
-            sheet = sheets.setdefault(where, _Sheet(subjects=item.subjects))
-            sheet.answers.append((place, item))
+            sheets[where] = (*sheets.get(where, ()), (place, item))
     creators, kinds = _Words(), _Words()
     ids = _short_ids([key for _, key in sheets])
     lines = [
@@ -112,12 +107,32 @@ def build_browser(
         index=index,
         packed=first,
         lines=lines,
-        n_answers=sum(len(sheet.answers) for sheet in sheets.values()),
-        addresses={
-            where: {"clip": short} | ({"page": str(i // CHUNK + 1)} if i >= CHUNK else {})
-            for i, (where, short) in enumerate(zip(sheets, ids, strict=True))
-        },
+        n_answers=sum(map(len, sheets.values())),
+        addresses=_Addresses({where: i for i, where in enumerate(sheets)}, ids),
     )
+
+
+class _Addresses(Mapping[tuple[str, str], Mapping[str, str]]):
+    """What leads to each clip or pair, made when it is asked for: few are."""
+
+    def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
+        self._places, self._ids = places, ids
+
+    def __getitem__(self, where: tuple[str, str]) -> Mapping[str, str]:
+        place = self._places[where]
+        page = {"page": str(place // CHUNK + 1)} if place >= CHUNK else {}
+        return {"clip": self._ids[place]} | page
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _subjects(sheet: _Sheet) -> tuple[Subject, ...]:
+    _, item = sheet[0]
+    return item.subjects
 
 
 class _Words:
@@ -147,7 +162,7 @@ def _short_ids(keys: Sequence[str]) -> list[str]:
 
 def _line(short: str, sheet: _Sheet, *, creators: _Words, kinds: _Words) -> list[Any]:
     """One clip of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
-    entries = [subject.entry for subject in sheet.subjects]
+    entries = [subject.entry for subject in _subjects(sheet)]
     made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
     marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
     return [
@@ -155,7 +170,7 @@ def _line(short: str, sheet: _Sheet, *, creators: _Words, kinds: _Words) -> list
         " | ".join(entry.name for entry in entries),
         creators.number(made_by[0]) if made_by else -1,
         [kinds.number(kind) for kind in marked],
-        [[place, status_of(item)] for place, item in sheet.answers],
+        [[place, status_of(item)] for place, item in sheet],
     ]
 
 
@@ -185,8 +200,8 @@ def _pack(chunk: list[dict[str, Any]]) -> str:
 
 def _detail(sheet: _Sheet, media: MediaFolder) -> dict[str, Any]:
     return {
-        "clips": [_clip(subject, media) for subject in sheet.subjects],
-        "answers": [_answer(place, item) for place, item in sheet.answers],
+        "clips": [_clip(subject, media) for subject in _subjects(sheet)],
+        "answers": [_answer(place, item) for place, item in sheet],
     }
 
 

@@ -1,19 +1,24 @@
 """The list of clips as a table, for a file."""
 
-from unreel.report.boards.tables import Cell, Column, Line, Table
+from collections.abc import Iterator
+
+from unreel.core.sheet import csv_text
+from unreel.report.boards.downloads import distinct_names
 from unreel.report.clips.book import STATUSES
 from unreel.report.clips.browser import Browser
 
 
-def clips_table(browser: Browser) -> Table:
-    """A line for each clip of a browser, and a column for each reviewer."""
-    index = browser.index
-    names = ["Clip", "Made by", *(entrant["name"] for entrant in index["entrants"])]
-    lines = []
+def clips_csv(browser: Browser) -> str:
+    """Return a line for each clip of a browser, with a column for each reviewer; no line is held as an object."""
+    entrants = [entrant["name"] for entrant in browser.index["entrants"]]
+    columns = distinct_names(["Clip", "Made by", *entrants])
+    return csv_text(columns, _rows(browser, columns))
+
+
+def _rows(browser: Browser, columns: list[str]) -> Iterator[dict[str, str]]:
+    creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
     for _, clip, creator, _, answers in browser.lines:
-        made_by = "real" if creator == -1 else index["creators"][creator]
+        made_by = "real" if creator == -1 else creators[creator]
         told = {place: STATUSES[status] for place, status in answers}
-        outcomes = [told.get(place, "") for place in range(len(index["entrants"]))]
-        lines.append(Line(cells=tuple(Cell(text=word) for word in (clip, made_by, *outcomes))))
-    columns = tuple(Column(title=name, numbers=False) for name in names)
-    return Table(caption="Clips", columns=columns, lines=tuple(lines))
+        outcomes = [told.get(place, "") for place in range(n_entrants)]
+        yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))

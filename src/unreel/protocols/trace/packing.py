@@ -1,0 +1,123 @@
+"""Truths and verdicts of `trace` as numbers, without their words: 120 bytes for a row instead of a kilobyte."""
+
+from array import array
+from collections.abc import Iterator
+from typing import Any, Final
+
+from unreel.core.box import Box
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Trace
+from unreel.core.verdict import TraceVerdict, Unparsed
+from unreel.protocols.trace.truth import TraceTruth
+
+_WORDS: Final = "..."
+"""Stands for an explanation."""
+_CORNERS: Final = 4
+
+
+def packed_columns() -> "tuple[TruthColumn, VerdictColumn]":
+    """Return empty columns for truths and for what was answered."""
+    return TruthColumn(), VerdictColumn()
+
+
+class _BoxColumn:
+    """Boxes by place; what stands where there is none means nothing."""
+
+    def __init__(self) -> None:
+        self._corners = array("d")
+
+    def append(self, box: Any) -> None:
+        """Add a box, or room for one."""
+        is_box = isinstance(box, Box)
+        self._corners.extend((box.x0, box.y0, box.x1, box.y1) if is_box else (0.0,) * _CORNERS)
+
+    def __getitem__(self, place: int) -> Box:
+        return Box(*self._corners[_CORNERS * place : _CORNERS * (place + 1)])
+
+
+class VerdictColumn:
+    """Verdicts and failures; of what could not be read the reason stays, of an explanation that it was given."""
+
+    def __init__(self) -> None:
+        self.codes = array("i")
+        self._kinds: dict[Any, int] = {}
+        self._known: list[Any] = []
+        self._boxes, self._starts = _BoxColumn(), array("q")
+
+    def append(self, outcome: TraceVerdict | Failure) -> None:
+        """Add the next row's verdict."""
+        kind: Any = outcome
+        box = start = None
+        if isinstance(outcome, TraceVerdict):
+            box, start = outcome.box, outcome.start_us
+            words = outcome.explanation
+            kind = (
+                _bare(outcome.label),
+                _bare(box) if isinstance(box, Unparsed) else None,
+                _bare(start) if isinstance(start, Unparsed) else None,
+                _bare(words) if isinstance(words, Unparsed) else _WORDS,
+            )
+        code = self._kinds.setdefault(kind, len(self._kinds))
+        if code == len(self._known):
+            self._known.append(kind)
+        self.codes.append(code)
+        self._boxes.append(box)
+        self._starts.append(start if isinstance(start, int) else 0)
+
+    def __getitem__(self, place: int) -> TraceVerdict | Failure:
+        kind = self._known[self.codes[place]]
+        if isinstance(kind, Failure):
+            return kind
+        label, box, start, words = kind
+        return TraceVerdict(
+            label=label,
+            box=self._boxes[place] if box is None else box,
+            start_us=self._starts[place] if start is None else start,
+            explanation=words,
+        )
+
+    def __iter__(self) -> Iterator[TraceVerdict | Failure]:
+        return map(self.__getitem__, range(len(self.codes)))
+
+
+class TruthColumn:
+    """Truths; of a trace stay its begin, the box there, and whether it has an explanation."""
+
+    def __init__(self) -> None:
+        self.codes = bytearray()
+        self._marks, self._durations, self._starts = array("q"), array("q"), array("q")
+        self._boxes = _BoxColumn()
+
+    def append(self, truth: TraceTruth) -> None:
+        """Add the next row's truth."""
+        box, start = truth.box, truth.start_us
+        generated, told = truth.label is Label.GENERATED, bool(truth.explanation)
+        self.codes.append(generated | (start is not None) << 1 | (box is not None) << 2 | told << 3)
+        self._marks.append(hash(truth))
+        self._durations.append(truth.duration_us)
+        self._starts.append(start or 0)
+        self._boxes.append(box)
+
+    def __getitem__(self, place: int) -> TraceTruth:
+        code = self.codes[place]
+        trace = None
+        if code & 2:
+            start = self._starts[place]
+            track = (BoxAt(start, self._boxes[place]),) if code & 4 else ()
+            span = TimeSpan(start, start + 1)
+            trace = Trace(span=span, track=track, explanation=_WORDS if code & 8 else "")
+        label = Label.GENERATED if code & 1 else Label.REAL
+        return TraceTruth(label=label, duration_us=self._durations[place], trace=trace)
+
+    def __iter__(self) -> Iterator[TraceTruth]:
+        return map(self.__getitem__, range(len(self.codes)))
+
+    def mark(self, place: int) -> int:
+        """Return a number that differs where whole truths differ, their words included."""
+        return self._marks[place]
+
+
+def _bare(part: Any) -> Any:
+    return Unparsed(part.reason) if isinstance(part, Unparsed) else part
