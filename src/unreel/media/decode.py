@@ -1,6 +1,7 @@
 """Decodes the planned frames of a clip, and proves that they are the planned ones."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import BinaryIO
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.container import OpenClip, open_clip
+from unreel.media.container import OpenClip, media_errors, open_clip
 from unreel.media.probe import clockwise_turn
 from unreel.media.timeline import Timeline
 
@@ -33,20 +34,38 @@ class Frame:
 
 
 def decode_frames(
-    file: BinaryIO, timeline: Timeline, *, indices: Sequence[int], max_pixels: int
+    file: BinaryIO,
+    timeline: Timeline,
+    *,
+    indices: Sequence[int],
+    max_pixels: int,
+    clip: OpenClip | None = None,
 ) -> Iterator[Frame]:
-    """The frames of `timeline` at `indices` (rising), each at exactly its instant.
+    """Yield the frames of `timeline` at `indices` (rising), each at exactly its instant.
 
     Every frame that the decoder gives out on the way must be the next one of the timeline:
     `MediaError` tells which was not. The decoder jumps only where that skips frames for good, that
     is when a key frame lies between it and the next wanted frame.
+
+    Args:
+        file: The file of the clip.
+        timeline: Its frames.
+        indices: Frames to yield.
+        max_pixels: Pixels of a frame above which the clip is rejected.
+        clip: The clip as already opened from `file`, which saves opening it again.
     """
     left = list(indices)
-    for may_jump in (True, False):
+    attempts: list[tuple[AbstractContextManager[OpenClip], bool]]
+    attempts = [(open_clip(file, max_pixels=max_pixels), may_jump) for may_jump in (True, False)]
+    if clip is not None and clip.can_seek:
+        attempts.insert(0, (nullcontext(clip), True))
+    for opening, may_jump in attempts:
         walk = None
         try:
-            with open_clip(file, max_pixels=max_pixels) as clip:
-                walk = _Walk(clip, timeline, may_jump=may_jump and clip.can_seek)
+            with media_errors(), opening as opened:
+                walk = _Walk(opened, timeline, may_jump=may_jump and opened.can_seek)
+                if opened is clip:
+                    walk.rewind()
                 while left:
                     frame = walk.to(left[0])
                     yield Frame(left.pop(0), timeline.at_s(walk.position - 1), as_shown(frame))
@@ -89,6 +108,10 @@ class _Walk:
                     detail = f"frame {index} is damaged"
                     raise _undecodable(detail)
                 return frame
+
+    def rewind(self) -> None:
+        """Go back to the first frame."""
+        self._jump(0)
 
     def _jump(self, key: int) -> None:
         self._clip.container.seek(self._timeline.ticks[key], stream=self._clip.stream)

@@ -3,7 +3,7 @@
 import os
 from fractions import Fraction
 from itertools import pairwise
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from av.audio.stream import AudioStream
 from av.video.frame import VideoFrame
@@ -18,7 +18,6 @@ from unreel.media.timeline import (
     Timeline,
     build_timeline,
     declared_pace,
-    read_first_frame,
     stream_time_base,
     walk_packets,
 )
@@ -28,12 +27,13 @@ _ROUNDING_S: Final = Fraction(1, 1000)
 
 
 def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
-    """The facts of the clip in `file`; `MediaError` says why there are none."""
+    """Return the facts of the clip in `file`; `MediaError` says why there are none."""
     size_bytes = file.seek(0, os.SEEK_END)
-    first = read_first_frame(file, max_pixels=max_pixels)
     with open_clip(file, max_pixels=max_pixels) as clip:
         sounds = clip.container.streams.audio
-        packets = walk_packets(clip, (clip.stream, *sounds), max_packets=MAX_PACKETS)
+        streams = (clip.stream, *sounds)
+        packets = walk_packets(clip, streams, max_packets=MAX_PACKETS, decode_first=True)
+        first = cast("VideoFrame", packets.first_frame)
         declared = declared_pace(clip)
         timeline = build_timeline(
             packets,

@@ -4,6 +4,7 @@ Each task imports its own modules, so that a zygote loads only those of the task
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -35,18 +36,23 @@ def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
 
 def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """The frames that a sampling takes, each a part with its pixels as rgb24."""
+    from unreel.media.container import open_clip
     from unreel.media.decode import decode_frames
     from unreel.media.picture import fit_longest
     from unreel.media.sampling import parse_plan, plan_frames
-    from unreel.media.timeline import read_timeline
+    from unreel.media.timeline import walk_timeline
 
     asked = read_fields(FramesRequest, request)
     sampling = parse_plan(asked.sampling)
-    timeline = read_timeline(file, max_pixels=asked.max_pixels)
-    plan = plan_frames(sampling, timeline)
-    for frame in decode_frames(file, timeline, indices=plan.indices, max_pixels=asked.max_pixels):
-        rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
-        yield _frame_part(frame, rgb)
+    with closing(ExitStack()) as held:  # so that no error of this code is taken for one of the clip
+        clip = held.enter_context(open_clip(file, max_pixels=asked.max_pixels))
+        timeline = walk_timeline(clip, file, max_pixels=asked.max_pixels)
+        plan = plan_frames(sampling, timeline)
+        for frame in decode_frames(
+            file, timeline, indices=plan.indices, max_pixels=asked.max_pixels, clip=clip
+        ):
+            rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
+            yield _frame_part(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
     return Payload({"sampling": plan.sampling, **counts})
 

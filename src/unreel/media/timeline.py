@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, Final, Self
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from av.stream import Stream
 from av.video.frame import VideoFrame
@@ -18,11 +18,12 @@ from av.video.frame import VideoFrame
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.bounds import FASTEST, MAX_PACKETS, MOST_S
-from unreel.media.container import OpenClip, decoder_name, open_clip
+from unreel.media.container import OpenClip, decoder_name, media_errors, open_clip
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
 
+_NO_FRAME: Final = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
 _VP8_SHOWN: Final = 0x10
 _REORDERED: Final = frozenset({"h264", "hevc"})
 """Decoders for which FFmpeg cannot work out the times that AVI does not keep; for MPEG-4 it can."""
@@ -116,6 +117,8 @@ class Packets:
     latest_lasts: int = 0
     sound_ticks: dict[int, tuple[int, int]] = field(default_factory=dict)
     """First and last instant of each sound stream, by the stream's index."""
+    first_frame: VideoFrame | None = None
+    """First frame that the decoder returns, if it was requested."""
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
         """Note when `packet` shows, if it ever does."""
@@ -139,27 +142,46 @@ class Packets:
 
 
 def read_timeline(file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS) -> Timeline:
-    """When every frame of the clip in `file` is shown."""
+    """Return when every frame of the clip in `file` is shown."""
     with open_clip(file, max_pixels=max_pixels) as clip:
+        return walk_timeline(clip, file, max_pixels=max_pixels, max_packets=max_packets)
+
+
+def walk_timeline(
+    clip: OpenClip, file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
+) -> Timeline:
+    """Return when every frame of `clip`, which was opened from `file`, is shown; leaves it at its end."""
+    with media_errors():
         packets = walk_packets(clip, (clip.stream,), max_packets=max_packets)
-        declared = declared_pace(clip)
-        time_base = stream_time_base(clip.stream)
     first = None
     if packets.key_ticks and min(packets.shown) < packets.key_ticks[0]:
-        first = read_first_frame(file, max_pixels=max_pixels).pts
-    return build_timeline(packets, time_base=time_base, declared=declared, first_tick=first)
+        first = _read_first_tick(file, max_pixels=max_pixels)
+    return build_timeline(
+        packets,
+        time_base=stream_time_base(clip.stream),
+        declared=declared_pace(clip),
+        first_tick=first,
+    )
 
 
-def read_first_frame(file: BinaryIO, *, max_pixels: int) -> VideoFrame:
-    """The first picture that the decoder gives out."""
+def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
-            return frame
-    raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream gives no frame"))
+            return frame.pts
+    raise MediaError(_NO_FRAME)
 
 
-def walk_packets(clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int) -> Packets:
-    """The times of all packets of `streams`, in one pass."""
+def walk_packets(
+    clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
+) -> Packets:
+    """Read the times of all packets of `streams` in one pass.
+
+    Args:
+        clip: The clip, at its start.
+        streams: Streams whose packets count.
+        max_packets: Number of packets above which the clip is rejected.
+        decode_first: Whether the first frame is decoded on the way; a clip without one is rejected.
+    """
     packets = Packets()
     decoder = decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
@@ -169,14 +191,19 @@ def walk_packets(clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: in
         if count >= max_packets:
             detail = f"the clip has more than {max_packets} packets"
             raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        is_picture = packet.stream_index == clip.stream.index
+        if decode_first and is_picture and packets.first_frame is None:
+            packets.first_frame = cast("VideoFrame | None", next(iter(packet.decode()), None))
         if not packet.size:
             continue
-        if packet.stream_index == clip.stream.index:
+        if is_picture:
             packets.add_picture(packet, decoder=decoder)
         else:
             packets.add_sound(packet)
     if not packets.shown:
         raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream holds no frame"))
+    if decode_first and packets.first_frame is None:
+        raise MediaError(_NO_FRAME)
     return packets
 
 
