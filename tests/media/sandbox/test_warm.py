@@ -28,11 +28,11 @@ def loaded():
     maps = Path("/proc/self/maps").read_text().splitlines()
     return set(sys.modules) | {line.split()[-1] for line in maps if ".so" in line}
 
-name, folder = sys.argv[1], Path(sys.argv[2])
+name, folder, others = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 warm_up(name, TASKS[name])
 before, found = loaded(), {}
 for path in sorted(folder.iterdir()):
-    for request in _REQUESTS[name]:
+    for request in (*_REQUESTS[name], *others):
         try:
             finish(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
         except MediaError:
@@ -42,6 +42,26 @@ for path in sorted(folder.iterdir()):
         before |= new
 print(json.dumps(found))
 """
+
+
+PIECE = {"first_frame": 0, "end_frame": 4, "length_s": None, "crop": None}
+FORM = {"width": 48, "height": 32, "rate": "25/1", "crf": 30, "sound": "dropped"}
+CROP = {"left": 0, "top": 0, "width": 32, "height": 32}
+OTHERS: dict[str, list[dict[str, object]]] = {
+    "frames": [
+        {"sampling": "uniform-8", "longest_side": 16, "most_pixels": 200},
+        {"sampling": "fps-1-max-8", "max_pixels": 10_000},
+    ],
+    "normalise": [FORM],
+    "render": [
+        PIECE | {"form": FORM, "speed": "2/1"},
+        PIECE | {"form": FORM | {"sound": "kept"}, "speed": "1/2", "crop": CROP},
+        PIECE | {"form": None, "speed": "2/1"},
+    ],
+    "instants": [{"at_us": [0]}],
+    "annotate": [{"lanes": [], "notes": [], "duration_us": 333_333}],
+}
+"""Requests that differ from those of the warm-up."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +81,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("task", TASKS)
 def test_no_file_makes_a_warm_task_load_anything(task: str, files: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-I", "-c", WATCHED, task, str(files)],
+        [sys.executable, "-I", "-c", WATCHED, task, str(files), json.dumps(OTHERS.get(task, []))],
         capture_output=True,
         text=True,
         check=False,

@@ -18,6 +18,7 @@ _CLIP: Final = "clip.mp4"
 _TRANSPORT: Final = "clip.ts"
 """Names its service, whose character set the C library loads."""
 
+_FORM: Final = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
 _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "probe": ({},),
     "frames": (
@@ -25,7 +26,7 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
         {"sampling": "fps-5-max-3"},
     ),
     "sound": ({},),
-    "normalise": ({"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"},),
+    "normalise": (_FORM,),
     "render": (
         {
             "first_frame": 1,
@@ -34,6 +35,7 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
             "crop": {"left": 2, "top": 2, "width": 16, "height": 16},
             "form": None,
         },
+        {"first_frame": 1, "end_frame": None, "length_s": "1/4", "crop": None, "form": _FORM},
     ),
     "instants": ({"at_us": [0, 100_000]},),
     "annotate": (
