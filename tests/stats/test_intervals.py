@@ -152,7 +152,8 @@ def test_balanced_accuracy(real: float, generated: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("came_true", "truth"), [(lambda p: p, 0.0), (lambda p: 0.5 + 0 * p, 0.25)]
+    ("came_true", "truth"),
+    [(lambda p: p, 0.0), pytest.param(lambda p: 0.5 + 0 * p, 0.25, marks=pytest.mark.slow)],
 )
 def test_calibration_error_at_least_as_often(
     came_true: Callable[[Array], Array], truth: float

@@ -18,6 +18,7 @@ from unreel.stats.detection import auc, calibrate
 from unreel.stats.ordering import pair_consistency
 
 N = 100_000
+SLOW = pytest.mark.slow
 RNG = np.random.default_rng(11)
 HUMAN = RNG.integers(1, 6, N)
 SCORES = HUMAN + RNG.normal(size=N)
@@ -37,21 +38,30 @@ TOLD = 1 / (1 + np.exp(3 - SCORES))
         pytest.param(1, lambda: bootstrap_mean(TRUTH, seed=1), id="share"),
         pytest.param(20, lambda: mean_difference(SCORES, HUMAN, clusters=CLIPS), id="paired"),
         pytest.param(
-            30, lambda: bootstrap_mean(SCORES, seed=1, clusters=CROSSED), id="mean-two-ways"
+            30,
+            lambda: bootstrap_mean(SCORES, seed=1, clusters=CROSSED),
+            id="mean-two-ways",
+            marks=SLOW,
         ),
         pytest.param(
-            30, lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="mean-many-creators"
+            30,
+            lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS),
+            id="mean-many-creators",
+            marks=SLOW,
         ),
-        pytest.param(30, lambda: plcc(HUMAN, SCORES, seed=1), id="plcc"),
-        pytest.param(60, lambda: srocc(HUMAN, SCORES, seed=1), id="srocc"),
+        pytest.param(30, lambda: plcc(HUMAN, SCORES, seed=1), id="plcc", marks=SLOW),
+        pytest.param(60, lambda: srocc(HUMAN, SCORES, seed=1), id="srocc", marks=SLOW),
         pytest.param(1, lambda: srocc(HUMAN, WHOLE, seed=1), id="srocc-whole-scores"),
-        pytest.param(60, lambda: pair_consistency(HUMAN, SCORES, seed=1), id="pcr"),
+        pytest.param(60, lambda: pair_consistency(HUMAN, SCORES, seed=1), id="pcr", marks=SLOW),
         pytest.param(1, lambda: pair_consistency(HUMAN, WHOLE, seed=1), id="pcr-whole-scores"),
         pytest.param(
-            30, lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1), id="pcr-10k"
+            30,
+            lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1),
+            id="pcr-10k",
+            marks=SLOW,
         ),
-        pytest.param(60, lambda: auc(TRUTH, SCORES, seed=1), id="auc"),
-        pytest.param(60, lambda: calibrate(TRUTH, TOLD, seed=1).ece, id="calibration"),
+        pytest.param(60, lambda: auc(TRUTH, SCORES, seed=1), id="auc", marks=SLOW),
+        pytest.param(60, lambda: calibrate(TRUTH, TOLD, seed=1).ece, id="calibration", marks=SLOW),
         pytest.param(
             3, lambda: krippendorff_alpha([HUMAN, WHOLE], scale="ordinal", seed=1), id="alpha"
         ),
@@ -72,9 +82,13 @@ def test_a_hundred_thousand_rows_take_seconds(
     "measure",
     [
         pytest.param(
-            lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1), id="pcr"
+            lambda: pair_consistency(SCORES[:10_000], TOLD[::-1][:10_000], seed=1),
+            id="pcr",
+            marks=SLOW,
         ),
-        pytest.param(lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc"),
+        pytest.param(
+            lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc", marks=SLOW
+        ),
         pytest.param(lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="two-ways"),
     ],
 )
