@@ -33,6 +33,7 @@ from unreel.evaluate.comparing import Side, compare_sides
 from unreel.protocols.protocol import Reading, Row, protocol
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.stats.leaving_out import MOST_GROUPS, Groups, LeftOut, leaving_out
+from unreel.stats.ties import SharedLabels
 
 Type = Callable[..., Any]
 Rng = np.random.Generator
@@ -150,7 +151,10 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
     with leaving_out(groups):
         card = asked.score(rows, seed=1)
     clusters = [_cluster(row) for row in rows]
-    group = {cluster: groups.scenes[cluster] for cluster in clusters}
+    shared = SharedLabels(groups.scenes)
+    for cluster in clusters:
+        shared.add(cluster)
+    group = dict(zip(clusters, shared.numbers().tolist(), strict=True))
     for left in (0, 3, 11):
         kept = [
             row for row, c in zip(rows, clusters, strict=True) if group[c] % MOST_GROUPS != left

@@ -1,5 +1,7 @@
 """Rows beyond counting one by one: labels held by their digests, groups drawn by their kind."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +11,10 @@ from unreel.core.cluster import Cluster
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.draw import Draw
+from unreel.stats.label_digests import LabelDigests
+from unreel.stats.leaving_out import MOST_GROUPS
 from unreel.stats.sample import Sample
-from unreel.stats.ties import Labels, Ties
+from unreel.stats.ties import Labels, SharedLabels, Ties
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))
@@ -31,6 +35,36 @@ def test_labels_are_numbered_in_their_order() -> None:
     for label in ("b", "a", "c", "a"):
         labels.add(label)
     assert labels.numbers().tolist() == [1, 0, 2, 0]
+
+
+@given(st.lists(st.lists(st.text(max_size=2), max_size=20), max_size=4))
+def test_labels_of_several_sets_of_rows_are_numbered_as_they_are_met(sets: list[list[str]]) -> None:
+    known, numbers = LabelDigests(), dict[str, int]()
+    for labels in sets:
+        shared = SharedLabels(known)
+        for label in labels:
+            shared.add(label)
+            numbers.setdefault(label, len(numbers))
+        assert shared.numbers().tolist() == [numbers[label] for label in labels]
+        assert len(known) == len(numbers)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 250), st.integers(-1, 8)), min_size=1),
+    st.sampled_from(("scene", "creator", "cell")),
+)
+def test_weights_without_a_group_count_the_rows_of_the_others(
+    rows: list[tuple[int, int, int]], kind: Literal["scene", "creator", "cell"]
+) -> None:
+    value, scene, creator = np.array(rows, np.int32).T
+    sample = Sample.of((value,), Ties(scene, creator))
+    number = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
+    is_never_left_out = (kind != "scene") & (creator < 0)
+    weights = np.concatenate([*sample.group_counts(kind).without_each()])
+    assert len(weights) == MOST_GROUPS
+    for group, line in enumerate(weights):
+        rest = value[is_never_left_out | (number % MOST_GROUPS != group)]
+        assert line.tolist() == [np.sum(rest == each) for each in np.unique(value)]
 
 
 def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(

@@ -40,7 +40,7 @@ def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
         return
     say(
         f"season {seasons[-1].name}: {written.n_reviewers} reviewers and floors, {written.n_creators} creators and "
-        f"controls, {len(media.sources)} clips to watch"
+        f"controls, {len(media.placed)} clips to watch"
     )
     if listing is None:
         say(

@@ -83,18 +83,18 @@ def read_sides(run: Run, *, parser: Mode | None = None, judge: str | None = None
         if row is not None:
             names[condition].append(name)
             rows[condition].append(row)
-    judged: Any = tuple
+    score_texts: Callable[[Rows], Rows] | None = None
     if judge is not None and "explanation" in run.recipe.instrument.figures:
-        judged = ExplanationJudges([recall_judge(judge, run)], run.recipe.seed)
+        score_texts = ExplanationJudges([recall_judge(judge, run)], run.recipe.seed)
     return [
         Side(
             reviewer=run.reviewer_name(),
             condition=condition,
             instrument=replace(run.recipe.instrument, instrument=run.scope.instrument),
             names=names[condition],
-            rows=judged(rows[condition]),
+            rows=scored if score_texts is None else score_texts(scored),
         )
-        for condition in run.scope.conditions
+        for condition, scored in rows.items()
     ]
 
 

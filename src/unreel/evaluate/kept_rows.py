@@ -31,9 +31,9 @@ class KeptRows(Sequence[Row[Any, Any]]):
     def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
         self._subjects = _Subjects()
         self._sources = KeptTexts()
-        columns: tuple[Any, Any] = packed() if packed else (_Kinds[Any](), _Kinds[Any]())
+        columns: tuple[Any, Any] = packed() if packed else (Kinds[Any](), Kinds[Any]())
         self._truths, self._outcomes = columns
-        self._makers = _Kinds[Any]()
+        self._makers = Kinds[Any]()
 
     def append(self, row: Row[Any, Any]) -> None:
         """Keep `row`, without the score of its words."""
@@ -96,7 +96,7 @@ class KeptRows(Sequence[Row[Any, Any]]):
         )
 
 
-class _Kinds(Generic[T]):
+class Kinds(Generic[T]):
     """Values by number: of equal ones one is held, as long as there are few."""
 
     def __init__(self) -> None:
@@ -105,6 +105,7 @@ class _Kinds(Generic[T]):
         self._known: dict[T, int] = {}
 
     def append(self, value: T) -> None:
+        """Add the value of the next row."""
         code = self._known.get(value)
         if code is None:
             code = len(self._values)
@@ -132,6 +133,7 @@ class KeptTexts:
         self._known: dict[str, int] = {}
 
     def append(self, text: str) -> None:
+        """Add the text of the next row."""
         place = self._known.get(text)
         if place is None:
             place = len(self._ends) - 1

@@ -164,7 +164,8 @@ def _columns(parts: Sequence[Part], ties: Ties, creators: Sequence[str]) -> Iter
 def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]) -> Statistic:
     """The sum of `parts`, where those of `creators` without any row count for the others."""
     columns = iter(sample.columns)
-    means = [(part, next(columns), next(columns)) for part in parts]
+    # Without the values of the rows, which would be held as long as the figure.
+    means = [(part.factor, part.creator, next(columns), next(columns)) for part in parts]
     own = dict(zip(creators, columns, strict=True))
 
     def total(weights: Array) -> Array:
@@ -172,12 +173,12 @@ def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]
         n_held = np.sum(list(held.values()), axis=0, dtype=np.float64)
         n_held = np.where(n_held == 0, math.nan, n_held)
         result = weights[:, 0] * 0
-        for part, values, present in means:
+        for factor, creator, values, present in means:
             n = weighted_sum(weights, present)
             n[n == 0] = math.nan
-            mean = part.factor * weighted_sum(weights, values) / n
-            if part.creator in held:
-                mean = np.where(held[part.creator], mean * len(held), 0) / n_held
+            mean = factor * weighted_sum(weights, values) / n
+            if creator in held:
+                mean = np.where(held[creator], mean * len(held), 0) / n_held
             result += mean
         return result
 

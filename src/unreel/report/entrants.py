@@ -1,9 +1,11 @@
 """A run as a page needs it: every question with its truth, its answer and what was read in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
+
+import numpy as np
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.reading import Reading
@@ -16,11 +18,13 @@ from unreel.core.identity import digest_id
 from unreel.core.judgement import clips_of
 from unreel.core.question import Condition
 from unreel.evaluate.job import Run
+from unreel.evaluate.kept_rows import KeptTexts, Kinds
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.scoring import Rows, score_run
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Protocol, Row
 from unreel.reviewers.roster import FLOORS
+from unreel.stats.label_digests import LabelDigests, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,28 +35,62 @@ class Subject:
     clip: Clip | Failure
 
 
-class StoredAnswer(Mapping[str, Any]):
-    """What a report tells of one row of the answers' table: a tuple, since a whole row takes ten times as much."""
+class StoredAnswers:
+    """Columns of the answers' table that a report needs, for the answers of one condition.
 
-    __slots__ = ("_values",)
-    COLUMNS: ClassVar = (
-        *("text", "notes", "failure_reason", "failure_detail"),
-        *("latency_us", "input_tokens", "output_tokens", "cost_usd"),
+    Texts are held as bytes and other values once for all answers that have them.
+    """
+
+    TEXTS: ClassVar = ("text", "notes")
+    NUMBERS: ClassVar = (
+        "failure_reason",
+        "latency_us",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
     )
 
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        self._values = tuple([row[name] for name in self.COLUMNS])
+    def __init__(self) -> None:
+        self._shown = bytearray()
+        self.columns: dict[str, KeptTexts | Kinds[Any]] = {name: KeptTexts() for name in self.TEXTS}
+        self.columns |= {name: Kinds[Any]() for name in self.NUMBERS}
+
+    def append(self, shown: str, row: Mapping[str, Any]) -> None:
+        """Add the answer about what was shown: the id of a clip, or both of a pair with `+` between them."""
+        self._shown += digest_label(shown)
+        for name in self.TEXTS:
+            self.columns[name].append(row[name] or "")
+        for name in self.NUMBERS:
+            self.columns[name].append(row[name])
+
+    def find(self, shown: Iterable[str]) -> Iterator["Mapping[str, Any]"]:
+        """Return the last answer about each of `shown`; an empty mapping if there is none."""
+        known, wanted = LabelDigests(), bytearray()
+        number = known.number(self._shown)
+        last = np.zeros(len(known), np.int64)
+        np.maximum.at(last, number, np.arange(len(number)))
+        for each in shown:
+            wanted += digest_label(each)
+        for place in known.number(wanted).tolist():
+            yield StoredAnswer(self, int(last[place])) if place < len(last) else {}
+
+
+class StoredAnswer(Mapping[str, Any]):
+    """Values of one row of the answers' table, read from their columns when they are used."""
+
+    __slots__ = ("_answers", "_place")
+
+    def __init__(self, answers: StoredAnswers, place: int) -> None:
+        self._answers, self._place = answers, place
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.COLUMNS:
-            raise KeyError(name)
-        return self._values[self.COLUMNS.index(name)]
+        return self._answers.columns[name][self._place]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.COLUMNS)
+        return iter(self._answers.columns)
 
     def __len__(self) -> int:
-        return len(self.COLUMNS)
+        return len(self._answers.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,16 +192,17 @@ def _keep(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Row
     return read[-1]
 
 
-def _items(
-    rows: Rows, subjects: Mapping[str, Subject], stored: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Item]:
+def _items(rows: Rows, subjects: Mapping[str, Subject], stored: StoredAnswers) -> Iterator[Item]:
     by_key: dict[str, tuple[Row[Any, Any], ...]] = {}
     for row in rows:
         key = "+".join(clips_of(row.subject))
+        clip = subjects[key].clip if key in subjects else None
+        if isinstance(clip, Clip):  # its id is in memory once
+            key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
-    for key, group in by_key.items():
+    for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
         shown = tuple(subjects[clip] for clip in clips_of(group[0].subject))
-        yield Item(key=key, subjects=shown, rows=group, stored=stored.get(key, {}))
+        yield Item(key=key, subjects=shown, rows=group, stored=answer)
 
 
 def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
@@ -181,9 +220,9 @@ def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
     return subjects
 
 
-def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """The answers by condition and by what was shown."""
-    answers: dict[str, dict[str, Mapping[str, Any]]] = {str(c): {} for c in run.recipe.conditions}
+def _stored(run: Run) -> Mapping[str, StoredAnswers]:
+    """Return the answers by condition."""
+    answers = {str(condition): StoredAnswers() for condition in run.recipe.conditions}
     reviewer, instrument = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
         mine = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
@@ -193,7 +232,7 @@ def _stored(run: Run) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         )
         if mine and row["condition"] in answers:
             shown = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
-            answers[row["condition"]]["+".join(shown)] = StoredAnswer(row)
+            answers[row["condition"]].append("+".join(shown), row)
     return answers
 
 

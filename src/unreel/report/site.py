@@ -110,8 +110,8 @@ def write_report(
         n_entrants=len(entrants),
         n_clips=browser.n_clips,
         n_answers=browser.n_answers,
-        n_media=len(media_folder.sources),
-        missing_media=len(media_folder.missing),
+        n_media=len(media_folder.placed),
+        missing_media=media_folder.n_missing,
     )
 
 

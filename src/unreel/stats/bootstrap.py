@@ -13,7 +13,7 @@ What is drawn again, and how scenes and creators count together: `unreel.stats.r
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.leaving_out import LeftOut, Without, asked_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
-from unreel.stats.sample import Array, Clusters, Sample, as_columns, weighted_sum
+from unreel.stats.sample import Array, Clusters, GroupCounts, Sample, as_columns, weighted_sum
 
 # Spread below this share of the value is rounding.
 ROUNDING: Final = 1e-12
@@ -87,15 +87,24 @@ def _of_many(
 
 
 def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: float) -> LeftOut:
-    def without(kind: Literal["scene", "creator", "cell"]) -> Array:
-        return np.concatenate([statistic(block) for block in sample.without_each(kind)])
+    # The rows are not held as long as the figure, only what its groups have of them.
+    by_scene = sample.group_counts("scene")
+    others: tuple[GroupCounts, GroupCounts] | None = None
+    crossing = (0.0, 1.0, 1.0)
+    if sample.ties.n_creators >= fewest_clusters(level):
+        others = sample.group_counts("creator"), sample.group_counts("cell")
+        crossing = sample.crossing
+
+    def without(counts: GroupCounts) -> Array:
+        return np.concatenate([statistic(block) for block in counts.without_each()])
 
     def leave_out() -> Without:
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-            scenes = without("scene")
-            if sample.ties.n_creators < fewest_clusters(level):
+            scenes = without(by_scene)
+            if others is None:
                 return Without(scenes)
-            return Without(scenes, without("creator"), without("cell"), sample.crossing)
+            creators, cells = others
+            return Without(scenes, without(creators), without(cells), crossing)
 
     return LeftOut(
         value=value,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Estimate
+from unreel.stats.label_digests import LabelDigests
 
 MOST_GROUPS: Final = 100
 """More groups would cost time and hardly narrow an interval."""
@@ -23,7 +24,7 @@ MOST_GROUPS: Final = 100
 class Groups:
     """Scenes and creators, numbered as they are met and dealt in turn to `MOST_GROUPS` groups at most."""
 
-    scenes: dict[str, int] = field(default_factory=dict)
+    scenes: LabelDigests = field(default_factory=LabelDigests)
     creators: dict[str, int] = field(default_factory=dict)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.stats.draw import Array, BoolArray, Draw, IntArray, count_chosen
 from unreel.stats.leaving_out import MOST_GROUPS
-from unreel.stats.ties import NOBODY, Clusters, Ties
+from unreel.stats.ties import NOBODY, Clusters, Ties, count_kinds
 
 __all__ = (
     "Array",
@@ -18,6 +18,7 @@ __all__ = (
     "Clusters",
     "Codes",
     "Draw",
+    "GroupCounts",
     "IntArray",
     "Sample",
     "Ties",
@@ -99,27 +100,26 @@ class Sample:
     @property
     def cells(self) -> Draw:
         """Draws of what one creator made of one scene; real clips are in every resample."""
-        scene, creator = self.ties.scene, self.ties.creator
-        cell = scene.astype(np.int64) * (int(creator.max()) + 1) + creator
-        return Draw.of(np.where(creator == NOBODY, NOBODY, cell), self.starts)
+        is_real = self.ties.creator == NOBODY
+        return Draw.of(np.where(is_real, NOBODY, _cell_of(self.ties)), self.starts)
 
     @property
     def crossing(self) -> tuple[float, float, float]:
         """How far creators and scenes cross, from 0 to 1 (all with all), and how many of both cross."""
         made = self.ties.only(self.ties.creator != NOBODY)
-        n_cells, n_scenes, n_creators = self.cells.n_groups, made.n_scenes, made.n_creators
+        n_cells, n_scenes, n_creators = count_kinds(_cell_of(made)), made.n_scenes, made.n_creators
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
         return min(part / max(1, most) for part, most in shared), n_creators, n_scenes
 
-    def without_each(self, kind: Literal["scene", "creator", "cell"]) -> Iterator[Array]:
-        """Weights with each of `MOST_GROUPS` groups left out, by number, one per line, in blocks."""
+    def group_counts(self, kind: Literal["scene", "creator", "cell"]) -> "GroupCounts":
+        """Count the rows of each of `MOST_GROUPS` groups of scenes, of creators or of both."""
         scene, creator = self.ties.scene, self.ties.creator
         # A step that spreads the cells of a scene, and those of a creator, over all groups.
         numbers = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
         group = numbers % MOST_GROUPS
         if kind != "scene":
-            group = np.where(creator == NOBODY, NOBODY, group)
-        return self._without(group, np.arange(MOST_GROUPS))
+            group = np.where(creator == NOBODY, MOST_GROUPS, group)
+        return GroupCounts.of(group, self.starts, block=self.block)
 
     def without_creators(self) -> Iterator[Array]:
         """Weights with each creator left out, one per line, in blocks; of very many creators, some at a time."""
@@ -131,6 +131,54 @@ class Sample:
         for start in range(0, len(left_out), self.block):
             lines = left_out[start : start + self.block]
             yield np.stack([count_chosen(group != line, self.starts) for line in lines])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupCounts:
+    """Number of rows that each of `MOST_GROUPS` groups has of each distinct row; the rows themselves are not held."""
+
+    observed: Array
+    """Weights of the distinct rows with all groups, shaped as one resample."""
+    row: npt.NDArray[np.int32]
+    """Distinct rows that a group has, group by group."""
+    times: npt.NDArray[np.int32]
+    """Number of times that the group has the row."""
+    starts: IntArray
+    """Index in `row` at which each group starts, and the end of the last one."""
+    block: int
+    """Number of lines of weights in one block."""
+
+    @classmethod
+    def of(cls, group: npt.NDArray[Any], starts: IntArray, *, block: int) -> "GroupCounts":
+        """Count sorted rows, of which the distinct ones start at `starts`; the group `MOST_GROUPS` is never left out."""
+        counts = np.diff(starts, append=len(group))
+        key = np.repeat(np.arange(len(starts)), counts)
+        key += group.astype(np.int64) * len(starts)
+        most = (MOST_GROUPS + 1) * len(starts)
+        if most > 4 * len(key):
+            found, times = np.unique(key, return_counts=True)
+        else:
+            times = np.bincount(key, minlength=most)
+            found = np.flatnonzero(times)
+            times = times[found]
+        first = np.searchsorted(found, np.arange(MOST_GROUPS + 1) * len(starts))
+        return cls(
+            counts[np.newaxis].astype(np.float64),
+            (found % len(starts))[: first[-1]].astype(np.int32),
+            times[: first[-1]].astype(np.int32),
+            first,
+            block,
+        )
+
+    def without_each(self) -> Iterator[Array]:
+        """Return weights with each group left out, by number, one per line, in blocks."""
+        for start in range(0, MOST_GROUPS, self.block):
+            lines = range(start, min(start + self.block, MOST_GROUPS))
+            weights = np.repeat(self.observed, len(lines), axis=0)
+            for line, group in enumerate(lines):
+                own = slice(self.starts[group], self.starts[group + 1])
+                weights[line, self.row[own]] -= self.times[own]
+            yield weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +214,11 @@ class Codes:
         first = np.empty(len(self.counts), np.int64)
         first[self.code[::-1]] = np.arange(len(self.code))[::-1]
         return first
+
+
+def _cell_of(ties: Ties) -> IntArray:
+    """Return a number for what one creator made of one scene, for each row."""
+    return ties.scene.astype(np.int64) * (int(ties.creator.max()) + 1) + ties.creator
 
 
 def _ranked(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +10,19 @@ import numpy.typing as npt
 
 from unreel.core.cluster import Cluster
 from unreel.core.errors import InvalidValueError
+from unreel.stats.label_digests import (
+    DIGEST_BYTES,
+    LabelDigests,
+    Numbers,
+    digest_label,
+    rank_digests,
+)
 from unreel.stats.leaving_out import asked_groups
 
-Numbers = npt.NDArray[np.int32]
 NOBODY: Final = -1
 MANY: Final = 1 << 17
 """Labels up to here are held and numbered in their order. Of more, 16 bytes each are: nothing rests on the
 order of so many, see `stats.sample`."""
-_DIGEST: Final = 16
 
 
 class Labels:
@@ -39,11 +43,11 @@ class Labels:
     def add(self, label: str) -> None:
         """The label of the next row."""
         if self._digests:
-            self._digests += _digest(label)
+            self._digests += digest_label(label)
             return
         self._numbers.append(self._known.setdefault(label, len(self._known)))
         if len(self._known) > self._most:
-            held = np.frombuffer(b"".join(map(_digest, self._known)), f"V{_DIGEST}")
+            held = np.frombuffer(b"".join(map(digest_label, self._known)), f"V{DIGEST_BYTES}")
             self._digests += held[self.met].tobytes()
             self._known, self._numbers = {}, array("i")
 
@@ -60,7 +64,7 @@ class Labels:
     def numbers(self) -> Numbers:
         """The number of every row's label."""
         if self._digests:
-            return _rank_digests(self._digests)
+            return rank_digests(self._digests)
         if self._stand or not self._known:
             return self.met
         place = np.empty(len(self._known), np.int32)
@@ -68,20 +72,20 @@ class Labels:
         return place[self.met]
 
 
-def _digest(label: str) -> bytes:
-    return blake2b(str(label).encode(errors="surrogatepass"), digest_size=_DIGEST).digest()
+class SharedLabels:
+    """Gives every label the number that it has among `known`, labels of all sets of rows that are compared."""
 
+    def __init__(self, known: LabelDigests) -> None:
+        self._known = known
+        self._digests = bytearray()
 
-def _rank_digests(digests: bytearray) -> Numbers:
-    halves = np.frombuffer(digests, np.uint64).reshape(-1, 2)
-    order = np.lexsort((halves[:, 1], halves[:, 0]))
-    differs = np.zeros(len(order), np.bool_)
-    for column in halves.T:
-        in_order = column[order]
-        differs[1:] |= in_order[1:] != in_order[:-1]
-    numbers = np.empty(len(order), np.int32)
-    numbers[order] = np.cumsum(differs, dtype=np.int32)
-    return numbers
+    def add(self, label: str) -> None:
+        """Add the label of the next row."""
+        self._digests += digest_label(label)
+
+    def numbers(self) -> Numbers:
+        """Return the number of every row's label."""
+        return self._known.number(self._digests)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +146,7 @@ class Tying:
 
     def __init__(self) -> None:
         groups = asked_groups()
-        self._scenes = Labels(None if groups is None else groups.scenes)
+        self._scenes = Labels() if groups is None else SharedLabels(groups.scenes)
         self._creators = Labels(None if groups is None else groups.creators, most=float("inf"))
         self._made = bytearray()
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
@@ -65,24 +65,26 @@ def build_browser(
 
     `put` is given each page of clips, a file's name and text, once: none is held.
     """
-    sheets: dict[tuple[str, str], _Sheet] = {}
+    places: dict[tuple[str, str], int] = {}
+    sheets: list[_Sheet] = []
     for place, entrant in enumerate(entrants):
         for item in entrant.items:
-            where = (entrant.benchmark, item.key)
-            sheets[where] = (*sheets.get(where, ()), (place, item))
-    creators, kinds = _Words(), _Words()
-    ids = _short_ids([key for _, key in sheets])
-    lines = [
-        _line(ids[i], sheet, creators=creators, kinds=kinds)
-        for i, sheet in enumerate(sheets.values())
-    ]
-    details = (_detail(sheet, media) for sheet in sheets.values())
+            number = places.setdefault((entrant.benchmark, item.key), len(sheets))
+            if number == len(sheets):
+                sheets.append(((place, item),))
+            else:
+                sheets[number] = (*sheets[number], (place, item))
+    ids = _short_ids([key for _, key in places])
+    lines = _Lines(ids, sheets)
+    creators, kinds = lines.creators, lines.kinds
+    details = (_detail(sheet, media) for sheet in sheets)
     book = Book(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
-    first, made = "", []
+    first, made, holds = "", [], []
     for number, told in enumerate(_chunked(details)):
         packed = _pack(told)
         first = first or packed
         made.append(book.made(number, packed))
+        holds.append(book.holds(number))
         put(page_file(number), book.page(number, packed))
     index = {
         "creators": creators.listed,
@@ -100,15 +102,15 @@ def build_browser(
         "clips": lines[:CHUNK],
         "chunk": CHUNK,
         "n_clips": len(lines),
-        "pages": [book.holds(number) for number in range(book.n_pages)],
+        "pages": holds,
         "made": made,
     }
     return Browser(
         index=index,
         packed=first,
         lines=lines,
-        n_answers=sum(map(len, sheets.values())),
-        addresses=_Addresses({where: i for i, where in enumerate(sheets)}, ids),
+        n_answers=sum(map(len, sheets)),
+        addresses=_Addresses(places, ids),
     )
 
 
@@ -160,18 +162,48 @@ def _short_ids(keys: Sequence[str]) -> list[str]:
     return ids
 
 
-def _line(short: str, sheet: _Sheet, *, creators: _Words, kinds: _Words) -> list[Any]:
-    """One clip of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
-    entries = [subject.entry for subject in _subjects(sheet)]
-    made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
-    marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
-    return [
-        short,
-        " | ".join(entry.name for entry in entries),
-        creators.number(made_by[0]) if made_by else -1,
-        [kinds.number(kind) for kind in marked],
-        [[place, status_of(item)] for place, item in sheet],
-    ]
+class _Lines(Sequence[list[Any]]):
+    """Lines of the index, made a page at a time: each has id, name, creator (-1: real), kinds of trace, and answers."""
+
+    def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
+        self.creators, self.kinds = _Words(), _Words()
+        self._ids, self._sheets = ids, sheets
+        self._page: tuple[range, list[list[Any]]] = range(0), []
+        for _ in self:
+            pass  # creators and kinds get their numbers in the order of the clips
+
+    def __len__(self) -> int:
+        return len(self._sheets)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return map(self._line, range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[list[Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> list[Any]:
+        if isinstance(place, int):
+            return self._line(place)
+        places = range(len(self))[place]
+        if self._page[0] != places:
+            self._page = places, [self._line(each) for each in places]
+        return self._page[1]
+
+    def _line(self, place: int) -> list[Any]:
+        sheet = self._sheets[place]
+        entries = [subject.entry for subject in _subjects(sheet)]
+        made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
+        marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
+        return [
+            self._ids[place],
+            " | ".join(entry.name for entry in entries),
+            self.creators.number(made_by[0]) if made_by else -1,
+            [self.kinds.number(kind) for kind in marked],
+            [[number, status_of(item)] for number, item in sheet],
+        ]
 
 
 def status_of(item: Item) -> int:
@@ -222,11 +254,11 @@ def _clip(subject: Subject, media: MediaFolder) -> dict[str, Any]:
     }
     if isinstance(subject.clip, Failure):
         return description | {"failure": _failure(subject.clip)}
-    media.add(subject.clip)
-    return description | _shape(subject.clip, media)
+    source, reason = media.add(subject.clip)
+    return description | _shape(subject.clip) | {"src": source, "absent": reason}
 
 
-def _shape(clip: Clip, media: MediaFolder) -> dict[str, Any]:
+def _shape(clip: Clip) -> dict[str, Any]:
     video, rate = clip.facts.video, clip.facts.video.average_rate
     return {
         "id": clip.id,
@@ -236,8 +268,6 @@ def _shape(clip: Clip, media: MediaFolder) -> dict[str, Any]:
         "first_us": to_us(video.first_at_s),
         "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
         "n_frames": video.n_frames,
-        "src": media.sources.get(clip.id),
-        "absent": media.missing.get(clip.id, ""),
     }
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from unreel.benchmarks.names import Names
 from unreel.core.clip import Clip
 from unreel.core.errors import MediaError
 from unreel.core.writing import Folder
@@ -21,24 +22,27 @@ class MediaFolder:
     out: Folder
     media: Media
     access: Access
-    sources: dict[str, str] = field(default_factory=dict)
-    """Address in the page by clip."""
-    missing: dict[str, str] = field(default_factory=dict)
-    """Why a clip is not there, by clip."""
+    placed: set[str] = field(default_factory=set)
+    """Ids of the clips that are there."""
+    n_missing: int = 0
+    """Number of clips that could not be put there."""
+    _missing: Names = field(default_factory=Names)
 
-    def add(self, clip: Clip) -> None:
-        """Put `clip` there, unless it is, and remember where."""
-        if clip.id in self.sources or clip.id in self.missing:
-            return
-        if self.media == "none":
-            self.missing[clip.id] = "the report was made without media"
-        elif "://" in clip.location and self.media == "link":
-            self.missing[clip.id] = "the clip lies in a store: make the report with --media copy"
-        else:
-            self._put(clip)
-
-    def _put(self, clip: Clip) -> None:
+    def add(self, clip: Clip) -> tuple[str | None, str]:
+        """Put `clip` there, unless it is; return its address in the page, or `None` and the reason."""
         name = f"{FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
+        reason = "" if clip.id in self.placed else self._put(clip, name)
+        if reason:
+            self.n_missing += self._missing.add(clip.id)
+            return None, reason
+        self.placed.add(clip.id)
+        return name, ""
+
+    def _put(self, clip: Clip, name: str) -> str:
+        if self.media == "none":
+            return "the report was made without media"
+        if "://" in clip.location and self.media == "link":
+            return "the clip lies in a store: make the report with --media copy"
         try:
             with local_copy(clip.location, self.access) as file:
                 if self.media == "copy":
@@ -46,6 +50,5 @@ class MediaFolder:
                 else:
                     self.out.link(file.resolve(strict=True), name)
         except (OSError, MediaError) as error:
-            self.missing[clip.id] = f"the clip could not be put beside the report: {error}"
-            return
-        self.sources[clip.id] = name
+            return f"the clip could not be put beside the report: {error}"
+        return ""

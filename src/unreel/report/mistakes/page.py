@@ -1,15 +1,16 @@
 """The page of one reviewer: what was measured of it, and where it went wrong."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate
+from unreel.core.sheet import csv_text
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.board import Board, Contender
-from unreel.report.boards.downloads import FOLDER, latex_block, table_csv, table_files
+from unreel.report.boards.downloads import FOLDER, latex_block, table_files
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.tables import (
     Cell,
@@ -25,6 +26,7 @@ from unreel.report.mistakes.worst import WORDS, Mistake, worst_first
 
 MOST: Final = 200
 """Mistakes that a page shows; its CSV has all."""
+_CONFIDENCE: Final = "Confidence, %"
 HOME: Final = "../index.html"
 STYLES: Final = ("unreel.report:report.css",)
 SCRIPTS: Final = ("unreel.report:layout.js",)
@@ -40,10 +42,7 @@ def reviewer_files(
     """The page of `contender` and its tables; the report calls it `name`, and leads to its clips by `addresses`."""
     found = worst_first(contender.entrant)
     figures = replace(_figures(board, contender), file=f"{FOLDER}/reviewer-{contender.place}")
-    mistakes = replace(
-        _mistakes(board, contender, found, addresses), file=f"{figures.file}-mistakes"
-    )
-    worst = replace(mistakes, lines=mistakes.lines[:MOST])
+    worst = replace(_mistakes(board, contender, found, addresses), file=f"{figures.file}-mistakes")
     counts = Counter(map(status_of, contender.entrant.items))
     body = render(
         "unreel.report:reviewer.html",
@@ -57,9 +56,9 @@ def reviewer_files(
         mistakes=worst,
         n_mistakes=len(found),
     )
-    tables = (
-        table_files(figures) | table_files(worst) | {f"{mistakes.file}.csv": table_csv(mistakes)}
-    )
+    titles = [column.title for column in worst.columns]
+    all_mistakes = csv_text(titles, _rows(found, titles))
+    tables = table_files(figures) | table_files(worst) | {f"{worst.file}.csv": all_mistakes}
     document = whole_page(
         title=f"{name}, unreel report",
         body=body,
@@ -110,10 +109,10 @@ def _mistakes(
     tells_confidence = any(mistake.confidence is not None for mistake in found)
     columns = [Column(title="#"), Column(title="Clip", numbers=False)]
     columns += [Column(title=title, numbers=False) for title in ("Truth", "Said")]
-    columns += [Column(title="Confidence, %")] if tells_confidence else []
+    columns += [Column(title=_CONFIDENCE)] if tells_confidence else []
     columns.append(Column(title="In its words", numbers=False))
     lines = []
-    for rank, mistake in enumerate(found, start=1):
+    for rank, mistake in enumerate(found[:MOST], start=1):
         address = urlencode(
             {
                 **addresses[contender.entrant.benchmark, mistake.item.key],
@@ -135,6 +134,15 @@ def _mistakes(
         columns=tuple(columns),
         lines=tuple(lines),
     )
+
+
+def _rows(found: Sequence[Mistake], titles: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Return all mistakes as rows of a table with these columns; none is held as cells."""
+    for rank, mistake in enumerate(found, start=1):
+        sure = "" if mistake.confidence is None else mistake.confidence
+        told = [sure] if _CONFIDENCE in titles else []
+        cells = (rank, mistake.name, mistake.truth, mistake.said, *told, mistake.reason)
+        yield dict(zip(titles, cells, strict=True))
 
 
 def _confidence(mistake: Mistake) -> Cell:

@@ -24,8 +24,7 @@ def show_in(folder: MediaFolder, showing: Showing) -> Show:
     def show(entry: Entry, clip: Clip) -> PlayerSpec | None:
         if showing == "licensed" and hub_identifier(entry.licence) is None:
             return None
-        folder.add(clip)
-        source = folder.sources.get(clip.id)
+        source, _ = folder.add(clip)
         return None if source is None else _spec(entry, clip, source)
 
     return show
