@@ -183,7 +183,7 @@ def _compare(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Pairing:
+class _PairedRows:
     """Rows of two sides that hold the same truth about the same clip, by place, in the order of the first side."""
 
     ours: Places
@@ -198,14 +198,14 @@ class _Pairing:
         """Different clips, or pairs of them."""
         return len(np.unique(self.shown))
 
-    def at(self, chosen: npt.NDArray[np.bool_]) -> "_Pairing":
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "_PairedRows":
         """The chosen ones of them."""
         return replace(
             self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
         )
 
 
-def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _Pairing:
+def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
     """Pair the rows of two sides by what was shown, and by which of its truths they hold."""
     labels = Labels(most=0)
     n_ours = 0
@@ -224,7 +224,7 @@ def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _Pairing:
     order = np.argsort(at)
     alone = np.ones(len(number), np.bool_)
     alone[at] = alone[n_ours + behind] = False
-    return _Pairing(
+    return _PairedRows(
         ours=at[order],
         theirs=behind[order],
         shown=first[at[order]],
@@ -273,7 +273,7 @@ def _at(row: Row[Any, Any], place: Row[Any, Any]) -> Row[Any, Any]:
     return replace(row, subject=place.subject, source=place.source, creator=place.creator)
 
 
-def _require_one_truth(first: Side, second: Side, pairing: _Pairing) -> None:
+def _require_one_truth(first: Side, second: Side, pairing: _PairedRows) -> None:
     ours, theirs = _truth_mark(first.rows), _truth_mark(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
         if ours(our) != theirs(their):

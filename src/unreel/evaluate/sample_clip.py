@@ -1,4 +1,4 @@
-"""How the clip of the sample was drawn, and where its fault is."""
+"""Recipe of the sample clip, and the location of its fault."""
 
 from typing import Final
 

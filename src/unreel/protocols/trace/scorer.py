@@ -42,7 +42,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     units = count.units
     videos, best = units.by_clip(), units.best()
     unscored = int(units.points["explanation"].unscored.sum())
-    means = _Means(seed)
+    means = _MeanEstimates(seed)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=count.n_questions,
@@ -64,8 +64,8 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     )
 
 
-class _Means:
-    """Means with their intervals; the same values are drawn again once, not for each suffix."""
+class _MeanEstimates:
+    """Cache of means with their intervals, so that equal values are resampled once."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -83,7 +83,7 @@ class _Means:
         return measured
 
 
-def _label_metrics(units: UnitColumns, suffix: str, means: _Means) -> Iterator[Metric]:
+def _label_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
     sides = units, units.at(units.generated), units.at(~units.generated)
     for name, asked in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
         yield _metric(name + suffix, "accuracy", asked, means)
@@ -92,20 +92,20 @@ def _label_metrics(units: UnitColumns, suffix: str, means: _Means) -> Iterator[M
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
 
-def _trace_metrics(units: UnitColumns, suffix: str, means: _Means) -> Iterator[Metric]:
+def _trace_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
     for figure in _PLACED:
         yield _metric(figure + suffix, figure, units, means)
     yield _overall("overall" + suffix, units, means)
 
 
-def _metric(name: str, figure: str, units: UnitColumns, means: _Means) -> Metric:
+def _metric(name: str, figure: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
     point = units.points[figure]
     asked = point.asked
     coverage = Coverage(parsed=int((point.read & asked).sum()), asked=int(asked.sum()))
     return Metric(name=name, value=_value(figure, units, means), coverage=coverage)
 
 
-def _value(figure: str, units: UnitColumns, means: _Means) -> Measured:
+def _value(figure: str, units: UnitColumns, means: _MeanEstimates) -> Measured:
     point = units.points[figure]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
@@ -115,7 +115,7 @@ def _value(figure: str, units: UnitColumns, means: _Means) -> Measured:
     return means.percent(figure, point.values[scored], units.ties.only(scored))
 
 
-def _overall(name: str, units: UnitColumns, means: _Means) -> Metric:
+def _overall(name: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
     whole = np.ones(len(units), np.bool_)
     for point in units.points.values():
         whole &= point.read | ~point.asked
@@ -135,7 +135,7 @@ def _part(figure: str, units: UnitColumns) -> Part:
     return Part(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
-def _habits(count: TraceCount, means: _Means) -> Iterator[Metric]:
+def _habits(count: TraceCount, means: _MeanEstimates) -> Iterator[Metric]:
     units, answered, whole = count.units, count.answered, count.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]

@@ -22,41 +22,41 @@ from unreel.stats.ties import Labels, Tying
 
 TraceRow = Row[TraceTruth, TraceVerdict]
 FIGURES: Final = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
-"""What a unit has a value for, where the figure concerns it."""
+"""Kinds of values of a unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
 """In the place of a value: the figure does not concern the unit, or no judge has scored it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointColumn:
-    """What one figure gets from each unit."""
+    """Values of one metric, one for each unit."""
 
     values: Array
     """From 0 to 1, or one of the two numbers below 0 that stand for no value."""
     read: BoolArray
-    """Whether the answer held the part."""
+    """True if the answer contained the part."""
 
     @property
     def asked(self) -> BoolArray:
-        """Which units the figure concerns."""
+        """Mask of the units that the metric applies to."""
         asked: BoolArray = self.values != _ABSENT
         return asked
 
     @property
     def scored(self) -> BoolArray:
-        """Which units have a value."""
+        """Mask of the units with a value."""
         scored: BoolArray = self.values >= 0
         return scored
 
     @property
     def unscored(self) -> BoolArray:
-        """Which units hold an explanation that no judge has scored."""
+        """Mask of the units with an explanation that no judge has scored."""
         unscored: BoolArray = (self.values == _UNSCORED) & self.read
         return unscored
 
     @property
     def lacks_judge(self) -> bool:
-        """Whether parts were read, but none of them was scored."""
+        """True if parts were read, but none of them was scored."""
         read = self.asked & self.read
         return bool(read.any()) and not (read & self.scored).any()
 
@@ -67,7 +67,7 @@ class PointColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnitColumns:
-    """What is counted once, annotation rows or clips, column by column."""
+    """Columns of the units that are counted, annotation rows or clips."""
 
     clip: IntArray
     """The number of each unit's clip."""
@@ -93,7 +93,7 @@ class UnitColumns:
 
     @property
     def calls(self) -> Calls:
-        """What they are and what they were called."""
+        """True labels and answered labels."""
         return Calls(self.ties, self.generated, self.said)
 
     def by_clip(self) -> "UnitColumns":
@@ -148,7 +148,7 @@ class TraceCount:
     unparsed: Counter[str]
     """Parts of answers that could not be read, as `part: reason`."""
     answered: BoolArray
-    """Which units are the first of their clip."""
+    """Return a mask of the units that are the first of their clip."""
     whole_frame: npt.NDArray[np.int8]
     """Of each unit whether its answer's box is the whole frame; -1 where it has no box."""
 
@@ -162,7 +162,7 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
     clips, tying = Labels(), Tying()
     marks, kinds = array("q"), array("i")
     known: dict[str | tuple[str, ...], int] = {}
-    columns = _Columns()
+    columns = _ColumnBuilder()
     for row in rows:
         outcome, truth = row.outcome, row.truth
         clips.add(str(row.subject))
@@ -219,8 +219,8 @@ def _unread(verdict: TraceVerdict) -> Iterator[str]:
             yield f"{name}: {part.reason.value}"
 
 
-class _Columns:
-    """Columns of answered rows, filled row by row."""
+class _ColumnBuilder:
+    """Builder of the columns of answered rows."""
 
     def __init__(self) -> None:
         self.whole_frame = array("b")

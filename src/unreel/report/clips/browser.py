@@ -75,7 +75,7 @@ def build_browser(
             else:
                 sheets[number] = (*sheets[number], (place, item))
     ids = _short_ids([key for _, key in places])
-    lines = _Lines(ids, sheets)
+    lines = _IndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
     details = (_detail(sheet, media) for sheet in sheets)
     book = Book(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
@@ -110,12 +110,12 @@ def build_browser(
         packed=first,
         lines=lines,
         n_answers=sum(map(len, sheets)),
-        addresses=_Addresses(places, ids),
+        addresses=_ClipLinks(places, ids),
     )
 
 
-class _Addresses(Mapping[tuple[str, str], Mapping[str, str]]):
-    """What leads to each clip or pair, made when it is asked for: few are."""
+class _ClipLinks(Mapping[tuple[str, str], Mapping[str, str]]):
+    """Parameters that link to each clip or pair, created on demand."""
 
     def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
         self._places, self._ids = places, ids
@@ -162,7 +162,7 @@ def _short_ids(keys: Sequence[str]) -> list[str]:
     return ids
 
 
-class _Lines(Sequence[list[Any]]):
+class _IndexLines(Sequence[list[Any]]):
     """Lines of the index, made a page at a time: each has id, name, creator (-1: real), kinds of trace, and answers."""
 
     def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
