@@ -1,4 +1,4 @@
-"""Every parser reads 2,000 generated texts, and 100,000 when there is time, without an exception and without inventing anything.
+"""Every parser reads 4,000 generated texts, and 100,000 when there is time, without an exception and without inventing anything.
 
 Hypothesis builds an answer from well-formed and broken pieces; each answer is then cut, mended, nested and
 garbled into a batch of texts. What a parser returns is compared with a plain second reading.
@@ -282,7 +282,7 @@ PARTS = {
 
 
 @pytest.mark.timeout(1_500)
-@pytest.mark.parametrize("texts", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("texts", [4_000, pytest.param(100_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "answers", "check"),
     [
