@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -100,12 +101,12 @@ def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
     assert later in {FIRST_LIMIT + 1, FIRST_LIMIT + 2}
 
 
-def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
+def test_the_nearest_deadline_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
     async def order() -> list[str]:
         pace, came = Concurrency(max_connections=1), []
 
-        async def come(name: str, *, again: bool = False) -> None:
-            await pace.enter(again=again)
+        async def come(name: str, *, before_s: float = math.inf) -> None:
+            await pace.enter(before_s=before_s)
             came.append(name)
             pace.leave()
 
@@ -113,7 +114,8 @@ def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None
         tasks = [
             asyncio.create_task(come("new")),
             asyncio.create_task(come("cancelled")),
-            asyncio.create_task(come("again", again=True)),
+            asyncio.create_task(come("later", before_s=9.0)),
+            asyncio.create_task(come("sooner", before_s=3.0)),
         ]
         await asyncio.sleep(0)
         tasks[1].cancel()
@@ -122,7 +124,7 @@ def test_who_asks_again_goes_first_and_a_cancelled_wait_takes_no_place() -> None
         assert pace.in_flight == 0
         return came
 
-    assert asyncio.run(order()) == ["again", "new"]
+    assert asyncio.run(order()) == ["sooner", "later", "new"]
 
 
 def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
@@ -278,9 +280,15 @@ def test_the_dearest_answers_can_be_added_up() -> None:
         max_cost_usd=Decimal(10) ** 30,
         price=Price(input_usd_per_million=dear, output_usd_per_million=dear),
     )
-    for _ in range(1000):
-        assert budget.reserve() is None
-        budget.settle(Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS), answered=True)
+    usage = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
+
+    async def spend() -> None:
+        for _ in range(1000):
+            reserved_usd = await budget.reserve(usage)
+            assert isinstance(reserved_usd, Decimal)
+            budget.settle(reserved_usd, usage, answered=True)
+
+    asyncio.run(spend())
     assert budget.spending().cost_usd == 2 * 1000 * MOST_TOKENS
 
 

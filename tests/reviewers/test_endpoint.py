@@ -286,7 +286,8 @@ def test_a_cap_on_cost_is_kept_with_requests_in_flight(
 ) -> None:
     run_ = fault_run("500", 0)  # one answer costs 0.1 + 0.01 USD
     limits = Limits(max_cost_usd=Decimal("1.2"), price=PRICE, patience=QUICK)
-    reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(40)], limits=limits)
+    sheets, manner = [make_sheet(n) for n in range(40)], Manner(max_tokens=10)
+    reviewer, outcomes = answer_all(run_.model, sheets, limits=limits, manner=manner)
     assert Decimal("0.66") <= reviewer.spending.cost_usd <= Decimal("1.2")
     assert (
         sum(isinstance(o, Reply) for o in outcomes) * Decimal("0.11") == reviewer.spending.cost_usd

@@ -26,6 +26,7 @@ from unreel.arena.working_folder import PLAN, Entrants, SeasonFolder
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import Table
+from unreel.evaluate.spending import spent_usd as run_spent_usd
 from unreel.evaluate.tables import ANSWERS
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
@@ -33,13 +34,11 @@ _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPEN
 
 def spent_usd(folder: SeasonFolder, entrants: Entrants) -> Decimal | None:
     """What all clips and answers cost so far, as far as anybody tells; `None` where nobody does."""
-    tables = [folder.made, *(_answers(folder, each.folder) for each in entrants.reviewers)]
-    told = [
-        Decimal(str(row["cost_usd"]))
-        for table in tables
-        if table.exists()
-        for row in table.rows(["cost_usd"], where="cost_usd IS NOT NULL")
-    ]
+    clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
+    told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
+    for reviewer in entrants.reviewers:
+        cost_usd = _spent_on(folder, reviewer.folder)
+        told += [] if cost_usd is None else [cost_usd]
     return sum(told, Decimal()) if told else None
 
 
@@ -53,6 +52,8 @@ def left_usd(folder: SeasonFolder, entrants: Entrants, budget: BudgetSection) ->
 def within_budget(judge: Judge, asking: Asking, entrants: Entrants) -> Judge:
     """The reviewer, asked for no more money than is left; one without a price is asked as it is.
 
+    Its cap counts what it has cost already, as the cap of any run.
+
     Raises:
         InvalidSettingError: Nothing is left.
     """
@@ -63,7 +64,8 @@ def within_budget(judge: Judge, asking: Asking, entrants: Entrants) -> Judge:
     if left <= 0:
         setting, problem = "budget.max_cost_usd", "all of it is spent"
         raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
-    most = left if section.max_cost_usd is None else min(left, section.max_cost_usd)
+    most = left + (_spent_on(asking.folder, judge.entered.folder) or Decimal())
+    most = most if section.max_cost_usd is None else min(most, section.max_cost_usd)
     capped = section.model_copy(update={"max_cost_usd": most})
     return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
 
@@ -150,6 +152,10 @@ def _by_clip(
     lineup: Lineup, names: Sequence[str], place: npt.NDArray[np.integer]
 ) -> dict[str, str]:
     return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
+
+
+def _spent_on(folder: SeasonFolder, run: str) -> Decimal | None:
+    return run_spent_usd(_answers(folder, run), folder.run(run).path)
 
 
 def _answers(folder: SeasonFolder, run: str) -> Table:

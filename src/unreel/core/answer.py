@@ -5,10 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens that an answer cost, as the server counted them."""
+    """Tokens that a question cost, all its requests together, as the server counted them."""
 
     input_tokens: int
     output_tokens: int
+    is_estimated: bool = False
+    """Whether a part is estimated from the request, because the server reported no usage."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            is_estimated=self.is_estimated or other.is_estimated,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,9 @@
 """What a failed item leaves behind: a reason that can be counted and a detail that can be read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from unreel.core.answer import Usage
 
 
 class FailureReason(StrEnum):
@@ -50,6 +52,8 @@ class Failure:
 
     reason: FailureReason
     detail: str
+    usage: Usage | None = field(default=None, compare=False, repr=False)
+    """Tokens that were paid for although no result came."""
 
     def __str__(self) -> str:
         return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"

@@ -21,7 +21,7 @@ _EVERY_TABLE: Final = (
 )
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
-_LATER: Final = frozenset({"mark"})
+_LATER: Final = frozenset({"mark", "usage_estimated"})
 """Columns that tables of earlier releases lack; a writer adds them."""
 _TEXTS: Final = (str, bytes)
 _SEAL: Final = pa.field(seal.COLUMN, pa.int64())

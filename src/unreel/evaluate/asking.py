@@ -17,7 +17,7 @@ from unreel.engine.access import Access, find_change, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.stage import Resources, Row, failed
 from unreel.engine.survey import FACTS
-from unreel.evaluate.tables import usage_columns
+from unreel.evaluate.spending import ESTIMATED, payment_columns
 from unreel.reviewers.asking import Asked, Desk
 from unreel.reviewers.opening import Opener
 
@@ -46,10 +46,12 @@ def answer_row(planned: Planned[Clip], reviewer: str) -> Row:
 
 
 def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
-    """Add what answers cost to the total; rows that do not tell add nothing."""
+    """Add what rows cost to the total, and count those whose usage is estimated."""
     for row in rows:
         if row.get("cost_usd") is not None:
             totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
+        if row.get("usage_estimated"):
+            totals[ESTIMATED] = totals.get(ESTIMATED, 0.0) + 1
 
 
 class ReviewStage(MediaStage):
@@ -86,14 +88,10 @@ class ReviewStage(MediaStage):
         )
         asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
         noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
+        noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
             return failed(noted, asked.outcome)
-        return noted | {
-            "text": asked.outcome.text,
-            "latency_us": asked.outcome.latency_us,
-            **usage_columns(asked.outcome.usage),
-            "cost_usd": None if asked.cost_usd is None else float(asked.cost_usd),
-        }
+        return noted | {"text": asked.outcome.text, "latency_us": asked.outcome.latency_us}
 
     async def close(self) -> None:
         await self._reviewer.reviewer.close()

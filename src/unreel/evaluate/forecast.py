@@ -238,7 +238,8 @@ def _means(run: Run) -> Mapping[str, _Mean]:
     means: defaultdict[str, _Mean] = defaultdict(_Mean)
     if run.answers.exists():
         columns = ("condition", "input_tokens", "output_tokens")
-        for row in run.answers.rows(columns, where="input_tokens IS NOT NULL"):
+        where = "input_tokens IS NOT NULL AND failure_reason IS NULL"
+        for row in run.answers.rows(columns, where=where):
             mean = means[row["condition"]]
             mean.n += 1
             mean.input_tokens += row["input_tokens"]

@@ -43,6 +43,7 @@ from unreel.evaluate.fitting import Learnable, describe_reviewer
 from unreel.evaluate.keeping import Keeper, find_before
 from unreel.evaluate.kept_benchmark import KeptBenchmark, require_unchanged
 from unreel.evaluate.recipe import EvalRecipe
+from unreel.evaluate.spending import begin_spending, note_estimates, with_payments
 from unreel.evaluate.stored_recipe import StoredRecipe
 from unreel.evaluate.tables import ANSWERS, RULINGS
 from unreel.reviewers.contract import Reviewer
@@ -245,7 +246,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             ledger=_ledger(run, part),
             pace=pace,
             add_up=add_costs,
-            on_progress=lambda progress: on_step(part, progress),
+            on_progress=note_estimates(partial(on_step, part), on_note),
             observe=lambda step, n_rows: observe(f"{part}-{step}", n_rows),
         )
 
@@ -269,8 +270,14 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
         keeper.keep(opener.name, reading.identity)
         on_phase("counting the questions")
-        stage = ReviewStage(opener, run.access, in_flight=run.recipe.reviewer.max_connections)
-        questions: Iterable[Row] = filter(wanted, left_out.sift(run.plan(), opener.name))
+        stage = ReviewStage(
+            begin_spending(opener, run.answers, run.ledgers),
+            run.access,
+            in_flight=run.recipe.reviewer.max_connections,
+        )
+        questions: Iterable[Row] = with_payments(
+            filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
+        )
         if on_due is not None:
             questions = ahead = Ahead(questions)
             most = roll.n_entries * len(run.scope.conditions) - run.answers.count()

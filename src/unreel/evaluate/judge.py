@@ -128,6 +128,7 @@ class JudgeStage(Stage):
         for attempt in range(TRIES):
             outcome = await self._judge.answer(_sheet(row, attempt))
             if isinstance(outcome, Failure):
+                usages.append(outcome.usage)
                 return failed(row | usage_columns(add_usages(usages)), outcome)
             usages.append(outcome.usage)
             score = parse_judge(after_thinking(outcome.text))

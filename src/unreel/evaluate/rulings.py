@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Final
 
@@ -96,9 +98,4 @@ def _unscored(failure: Failure, usage: Usage | None) -> Ruling:
 def add_usages(usages: Iterable[Usage | None]) -> Usage | None:
     """The tokens of all that told theirs; `None` where none did."""
     told = [usage for usage in usages if usage is not None]
-    if not told:
-        return None
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in told),
-        output_tokens=sum(usage.output_tokens for usage in told),
-    )
+    return reduce(add, told) if told else None

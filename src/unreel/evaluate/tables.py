@@ -22,6 +22,7 @@ ANSWERS: Final = TableSchema(
         "output_tokens": "int64",
         "cost_usd": "float64",
         "notes": "string",
+        "usage_estimated": "bool",
     },
 )
 """One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON."""

@@ -201,6 +201,6 @@ class Desk:
 
 
 def _cost(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:
-    if isinstance(outcome, Failure) or outcome.usage is None or asked.price is None:
+    if outcome.usage is None or asked.price is None:
         return None
     return asked.price.cost_usd(outcome.usage)

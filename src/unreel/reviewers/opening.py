@@ -1,7 +1,8 @@
 """Reviewers that are ready to be asked: described by a name that workers can open, and kept open."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from types import TracebackType
 
@@ -9,7 +10,7 @@ from unreel.core.answer import Reply
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
-from unreel.reviewers.endpoint.budget import Price
+from unreel.reviewers.endpoint.budget import Price, SpentBefore
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,20 @@ class Opener:
     """Who will answer: the stable name, what makes the reviewer, and what its tokens cost."""
 
     name: str
-    build: Callable[[], Reviewer]
-    """It must pickle: workers call it."""
+    build: Callable[..., Reviewer]
+    """It must pickle: workers call it. With a cap on cost it takes `before`, a `SpentBefore`."""
     price: Price | None = None
     gpus: float = 0.0
     """What a worker that opens it takes on a cluster."""
     is_metered: bool = False
     """Whether it counts what it spends and ends at a limit: a second one would spend as much again."""
+    max_cost_usd: Decimal | None = None
+
+    def after(self, before: SpentBefore) -> "Opener":
+        """The same reviewer, with what was spent `before` counted towards its cap on cost."""
+        if self.max_cost_usd is None:
+            return self
+        return replace(self, build=partial(self.build, before=before))
 
     def open(self) -> OpenReviewer:
         """The reviewer, in the event loop that asks it; whoever opens it closes it."""

@@ -27,7 +27,7 @@ from unreel.recipes.section import (
 )
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.budget import Price, read_prices
+from unreel.reviewers.endpoint.budget import Price, SpentBefore, read_prices
 from unreel.reviewers.endpoint.families import (
     RESIZED,
     Family,
@@ -86,9 +86,9 @@ class ReviewerSection(Section):
     max_connections: Connections = 16
     """Questions that are with the server at once."""
     max_requests: Count | None = None
-    """Most requests in all."""
+    """Most requests in one call."""
     max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
-    """Most money in all; needs a price."""
+    """Most money in all calls for a run together, failures included; needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
     gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
@@ -286,7 +286,13 @@ class ReviewerSection(Section):
             setting, problem = "max_cost_usd", f"no price of {self.model} is known"
             raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
         build = partial(_open_endpoint, self, price, contacted, seed)
-        return Opener(name=self.served_name, build=build, price=price, is_metered=self._is_metered)
+        return Opener(
+            name=self.served_name,
+            build=build,
+            price=price,
+            is_metered=self._is_metered,
+            max_cost_usd=self.max_cost_usd,
+        )
 
     @property
     def _is_metered(self) -> bool:
@@ -344,7 +350,11 @@ def _taught(model: str) -> Taught | None:
 
 
 def _open_endpoint(
-    section: ReviewerSection, price: Price | None, contacted: Contact, seed: int
+    section: ReviewerSection,
+    price: Price | None,
+    contacted: Contact,
+    seed: int,
+    before: SpentBefore = SpentBefore(),  # noqa: B008  frozen
 ) -> Reviewer:
     from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
 
@@ -358,6 +368,7 @@ def _open_endpoint(
             max_requests=section.max_requests,
             max_cost_usd=section.max_cost_usd,
             price=price,
+            before=before,
             patience=section.patience,
         ),
         seed=seed,

@@ -82,7 +82,7 @@ def costs(board: Board) -> Panel:
     return Panel(
         id=f"{board.id}-costs",
         heading="Cost",
-        lead="Sums over the stored answers are exact; means carry their interval.",
+        lead="Sums hold paid failures too and are exact; means are of answers and carry their interval.",
         tables=(
             Table(
                 caption="Tokens, money and time",

@@ -143,7 +143,7 @@ def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the answers of an entrant cost: sums are exact, means carry their interval."""
+    """What an entrant cost: sums hold failures too and are exact, means are of answers and carry their interval."""
 
     n_answers: int
     input_tokens: int | None
@@ -156,11 +156,12 @@ class Cost:
 
 
 def cost_of(entrant: Entrant) -> Cost:
-    """Tokens, money and time of the stored answers, as far as they were told."""
+    """Tokens, money and time of what is stored, as far as they were told."""
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
     def total(column: str) -> Any:
-        known = [item.stored[column] for item in answers if item.stored[column] is not None]
+        every = (item.stored.get(column) for item in entrant.items)
+        known = [amount for amount in every if amount is not None]
         return sum(known) if known else None
 
     def mean(values: Iterable[tuple[Item, float | None]], why: str) -> Measured:

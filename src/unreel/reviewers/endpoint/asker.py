@@ -2,20 +2,22 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Final
 
-from unreel.core.answer import Reply
+from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
+from unreel.core.retrying import LONGEST_BACKOFF_S, MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
 from unreel.core.span import to_us
 from unreel.reviewers.endpoint.breaker import Breaker, Go
 from unreel.reviewers.endpoint.budget import Budget
 from unreel.reviewers.endpoint.concurrency import Concurrency, Signal
 from unreel.reviewers.endpoint.replies import Setback, read_raw
-from unreel.reviewers.endpoint.transport import RawReply, Transport
+from unreel.reviewers.endpoint.transport import RawReply, Transport, UnsentRequest
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +33,25 @@ _SIGNALS: Final = {
 }
 
 
+THROTTLED_IN_A_ROW: Final = 4
+"""Refusals for a rate limit that are taken for the server's own limit, and not for one of its machines."""
+_NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
+
+
 @dataclass(slots=True)
 class _Course:
     """How far one question has come."""
 
     body: bytes
     key: str
+    most: Usage
+    """The most tokens that one request should take."""
     ends_at_s: float
     n_requests: int = 0
+    n_throttled: int = 0
+    """Requests that were refused for a rate limit."""
+    usage: Usage | None = None
+    """Of all requests so far."""
 
 
 class Asker:
@@ -64,33 +77,39 @@ class Asker:
         self._transport = transport
         self._pace = pace
         self._patience = patience
-        self._budget = budget
+        self._budget, self._has_price = budget, budget.has_price
         self._redact = redact
         self._seed = seed
         self._retries = RetryBudget()
+        self._n_throttled = 0
+        """Requests in a row that were refused for a rate limit."""
         self._breaker = Breaker(outage_s=patience.outage_s)
 
-    async def ask(self, body: bytes, *, key: str) -> Reply | Failure:
-        """The reply to `body`, or the cause why there is none, within the deadline."""
-        outcome = await self._ask(body, key)
+    async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
+        """The reply to `body`, or the cause why there is none, within the deadline.
+
+        Both tell the tokens of all requests that were sent. A request should take no more than `most`.
+        """
+        course = _Course(body, key, most, ends_at_s=math.inf)
+        outcome = await self._ask(course)
         match outcome:
             case Reply():
-                return replace(outcome, text=self._redact(outcome.text))
+                return replace(outcome, text=self._redact(outcome.text), usage=course.usage)
             case Failure():
-                return Failure(outcome.reason, self._redact(outcome.detail))
+                return Failure(outcome.reason, self._redact(outcome.detail), course.usage)
 
-    async def _ask(self, body: bytes, key: str) -> Reply | Failure:
+    async def _ask(self, course: _Course) -> Reply | Failure:
         self._budget.count_question()
-        ticket = await self._admit(again=False)
+        ticket = await self._admit(course)
         if isinstance(ticket, Failure):
             return ticket
         self._retries.earn()
-        course = _Course(body, key, _now_s() + self._patience.deadline_s)
+        course.ends_at_s = _now_s() + self._patience.deadline_s
         while True:
             outcome = await self._attempt(course, ticket)
             if not isinstance(outcome, Setback):
                 return outcome
-            logger.debug("question %s: %s", key[:12], outcome.failure.reason.value)
+            logger.debug("question %s: %s", course.key[:12], outcome.failure.reason.value)
             if outcome.final:
                 return outcome.failure
             again = await self._wait_turn(course, outcome)
@@ -105,7 +124,9 @@ class Asker:
             told = f"{setback.failure.detail} ({why}, requests: {course.n_requests})"
             return replace(setback.failure, detail=told)
 
-        if course.n_requests >= MOST_ATTEMPTS:
+        throttled = setback.failure.reason is FailureReason.RATE_LIMITED
+        course.n_throttled += throttled
+        if course.n_requests - course.n_throttled >= MOST_ATTEMPTS:
             return give_up("given up")
         wait_s = setback.retry_after_s + self._jitter_s(course)
         if _now_s() + wait_s >= course.ends_at_s:
@@ -113,40 +134,65 @@ class Asker:
         try:
             async with asyncio.timeout_at(course.ends_at_s):
                 await asyncio.sleep(wait_s)
-                while not self._retries.take(_now_s()):
+                # What a server refuses for its rate limit costs it little: the deadline bounds it.
+                while not throttled and not self._retries.take(_now_s()):
                     await asyncio.sleep(max(0.01, self._jitter_s(course)))
-                return await self._admit(again=True)
+                ticket = await self._admit(course)
         except TimeoutError:
             return give_up(f"no turn within {self._patience.deadline_s:g} s")
+        if isinstance(ticket, Failure) and ticket.reason is FailureReason.BUDGET_SPENT:
+            return give_up(f"not asked again: {ticket.detail}")
+        return ticket
 
-    async def _admit(self, *, again: bool) -> "_Ticket | Failure":
+    async def _admit(self, course: _Course) -> "_Ticket | Failure":
+        """A place among the requests, the breaker's leave and the money for one request."""
         while True:
-            number = await self._pace.enter(again=again)
+            number = await self._pace.enter(before_s=course.ends_at_s)
             gate = self._breaker.check(_now_s())
             if isinstance(gate, Go):
-                return _Ticket(number, gate)
+                return await self._reserve(course, number, gate)
             self._pace.leave()
             if isinstance(gate, Failure):
                 return gate
             await asyncio.sleep(gate.wait_s)
 
-    async def _attempt(self, course: _Course, ticket: "_Ticket") -> Reply | Setback | Failure:
-        """One request; the place and the probe are given back however it ends."""
-        outcome: Reply | Setback | None = None
+    async def _reserve(self, course: _Course, number: int, gate: Go) -> "_Ticket | Failure":
+        reserved_usd: Decimal | Failure | None = None
         try:
-            spent = self._budget.reserve()
-            if spent is not None:
-                return spent
-            course.n_requests += 1
-            try:
-                outcome = await self._send(course)
-            finally:
-                usage = None if outcome is None else outcome.usage
-                self._budget.settle(usage, answered=isinstance(outcome, Reply))
+            reserved_usd = await self._budget.reserve(course.most)
+        finally:
+            if not isinstance(reserved_usd, Decimal):
+                self._breaker.drop(gate)
+                self._pace.leave()
+        if isinstance(reserved_usd, Failure):
+            return reserved_usd
+        return _Ticket(number, gate, reserved_usd)
+
+    async def _attempt(self, course: _Course, ticket: "_Ticket") -> Reply | Setback:
+        """One request; the place, the probe and the reservation are given back however it ends."""
+        outcome: Reply | Setback | None = None
+        course.n_requests += 1
+        try:
+            outcome = await self._send(course)
             return outcome
         finally:
+            usage = self._charge(course, outcome)
+            if usage is not None:
+                course.usage = usage if course.usage is None else course.usage + usage
+            self._budget.settle(ticket.reserved_usd, usage, answered=isinstance(outcome, Reply))
             self._learn(outcome, ticket)
             self._pace.leave()
+
+    def _charge(self, course: _Course, outcome: Reply | Setback | None) -> Usage | None:
+        """The tokens of one request; estimated where they cost money and the server did not tell them."""
+        told = None if outcome is None else outcome.usage
+        counted = told is not None and told.input_tokens > 0
+        if isinstance(outcome, Reply):
+            counted = counted and told is not None and told.output_tokens > 0
+        refused = isinstance(outcome, Setback) and not outcome.billable
+        if counted or refused or not self._has_price:
+            return told
+        return replace(course.most, is_estimated=True)
 
     async def _send(self, course: _Course) -> Reply | Setback:
         started_s = _now_s()
@@ -156,9 +202,9 @@ class Asker:
                 raw = await self._transport.send(course.body, key=course.key)
         except TimeoutError:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
-            return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+            return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
         if isinstance(raw, Failure):
-            return Setback(failure=raw)
+            return Setback(failure=raw, billable=not isinstance(raw, UnsentRequest))
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
@@ -169,33 +215,55 @@ class Asker:
             return self.read(raw, now=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
             detail = f"the reply cannot be read ({type(error).__name__})"
-            return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+            return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
     def _learn(self, outcome: Reply | Setback | None, ticket: "_Ticket") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
             self._breaker.drop(ticket.gate)
         elif isinstance(outcome, Reply) or not _blames_server(outcome.failure):
+            self._n_throttled = 0
             self._breaker.record_answer()
             self._pace.record(Signal.FINE, number=ticket.number)
         else:
             failure = outcome.failure
-            self._breaker.record_failure(
+            limited = failure.reason is FailureReason.RATE_LIMITED and (
+                outcome.retry_after_s < self._patience.deadline_s
+            )
+            record = self._breaker.record_throttled if limited else self._breaker.record_failure
+            record(
                 failure,
                 now_s=_now_s(),
                 probe=ticket.gate.probe,
                 wait_s=outcome.retry_after_s,
             )
+            if limited and not self._breaker.is_open:
+                self._pause(outcome.retry_after_s)
             if failure.reason in _SIGNALS:
                 self._pace.record(_SIGNALS[failure.reason], number=ticket.number)
 
+    def _pause(self, asked_s: float) -> None:
+        """Let all requests wait once several in a row were refused for a rate limit."""
+        if self._pace.is_paused:  # refusals of one burst make its pause no longer
+            self._pace.pause(_now_s() + asked_s)
+            return
+        self._n_throttled += 1
+        n_pauses = self._n_throttled - THROTTLED_IN_A_ROW
+        if n_pauses >= 0:
+            longer_s = min(LONGEST_BACKOFF_S, self._patience.backoff_s * 2 ** min(n_pauses, 10))
+            self._pace.pause(_now_s() + (asked_s or longer_s))
+
     def _jitter_s(self, course: _Course) -> float:
-        return backoff_s(self._patience, key=course.key, attempt=course.n_requests, seed=self._seed)
+        # Growing waits would pass the deadline where a rate limit refuses most requests.
+        n_faults = course.n_requests - course.n_throttled
+        attempt = n_faults + min(course.n_throttled, THROTTLED_IN_A_ROW)
+        return backoff_s(self._patience, key=course.key, attempt=attempt, seed=self._seed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
     number: int
     gate: Go
+    reserved_usd: Decimal
 
 
 def _blames_server(failure: Failure) -> bool:

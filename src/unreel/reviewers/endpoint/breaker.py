@@ -31,6 +31,8 @@ Gate = Go | Hold | Failure
 class Breaker:
     """Opens after `STREAK` requests in a row without an answer, closes with the first answer.
 
+    Refusals for a rate limit are no sign of an outage before they last `outage_s`.
+
     While open, one request at a time probes the server and other questions wait. When an outage
     lasts `outage_s`, those questions end at once with its cause; the probes go on.
     """
@@ -43,6 +45,12 @@ class Breaker:
         self._pause_s = FIRST_PAUSE_S
         self._probing = False
         self._last: Failure | None = None
+        self._throttled_since_s: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an outage."""
+        return self._opened_at_s is not None
 
     def check(self, now_s: float) -> Gate:
         """What a question may do at `now_s`; a probe must be given back with `record` or `drop`."""
@@ -61,7 +69,7 @@ class Breaker:
     def record_answer(self) -> None:
         """The server works."""
         self._streak = 0
-        self._opened_at_s = None
+        self._opened_at_s = self._throttled_since_s = None
         self._pause_s = FIRST_PAUSE_S
         self._probing = False
 
@@ -76,6 +84,16 @@ class Breaker:
         elif self._opened_at_s is None and self._streak >= STREAK:
             self._opened_at_s = now_s
             self._probe_at_s = now_s + max(self._pause_s, wait_s)
+
+    def record_throttled(
+        self, failure: Failure, *, now_s: float, probe: bool, wait_s: float
+    ) -> None:
+        """The server works and has a rate limit; an outage once it gives nothing else for `outage_s`."""
+        if self._throttled_since_s is None:
+            self._throttled_since_s = now_s
+        if probe or now_s >= self._throttled_since_s + self._outage_s:
+            self._streak = max(self._streak, STREAK)
+            self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
 
     def drop(self, gate: Go) -> None:
         """The request was never finished: let another one probe."""

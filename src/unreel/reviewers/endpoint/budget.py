@@ -1,7 +1,9 @@
 """How much may be asked and spent: counted before a request is sent, settled after its answer."""
 
+import asyncio
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +13,7 @@ from unreel.core.answer import Usage
 from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.endpoint.spending_log import SpendingLog
 
 MILLION: Final = 1_000_000
 _DEAREST_USD: Final = 1_000_000
@@ -72,11 +75,35 @@ class Spending:
     cost_usd: Decimal | None
     """`None` when no price is known: unknown is not 0."""
     n_uncounted: int
-    """Replies whose tokens the server did not tell: the cost leaves them out."""
+    """Replies whose tokens the server did not tell: where a price is known, the cost estimates them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentBefore:
+    """What a run has spent before it goes on."""
+
+    spent_usd: Decimal = Decimal(0)
+    dearest_usd: Decimal = Decimal(0)
+    """The most that one of its questions cost."""
+    log: Path | None = None
+    """The run's `SpendingLog`."""
+
+
+_NOTHING_BEFORE: Final = SpentBefore()
 
 
 class Budget:
-    """Caps on requests and money. A cap on money needs a price, and is kept with requests in flight."""
+    """Caps on requests and money. A cap on money needs a price.
+
+    Before a request is sent the most that it should cost is reserved; its reply replaces the reservation
+    by the actual cost. So what is spent and reserved together stays below the cap, in the first wave too.
+
+    Args:
+        max_requests: Requests that may be sent by this budget.
+        max_cost_usd: Money that the run may cost, `before` included.
+        price: Of the model's tokens.
+        before: What the run has spent already.
+    """
 
     def __init__(
         self,
@@ -84,6 +111,7 @@ class Budget:
         max_requests: int | None = None,
         max_cost_usd: Decimal | None = None,
         price: Price | None = None,
+        before: SpentBefore = _NOTHING_BEFORE,
     ) -> None:
         if max_cost_usd is not None and price is None:
             problem = "no price is known for this model, so its cost cannot be capped"
@@ -94,12 +122,22 @@ class Budget:
         self._price = price
         self._n_questions = 0
         self._n_requests = 0
-        self._in_flight = 0
         self._input_tokens = 0
         self._output_tokens = 0
         self._n_uncounted = 0
         self._cost_usd = Decimal(0)
-        self._dearest_usd = Decimal(0)
+        self._dearest_usd = before.dearest_usd
+        # A worker on another machine cannot write the log: it counts by itself.
+        reachable = before.log is not None and before.log.parent.is_dir()
+        self._log = SpendingLog(before.log) if before.log is not None and reachable else None
+        self._before_usd = before.spent_usd if self._log is None else self._log.total_usd
+        self._reserved_usd: list[Decimal] = []
+        self._settled: asyncio.Event | None = None
+
+    @property
+    def has_price(self) -> bool:
+        """Whether tokens can be turned into money."""
+        return self._price is not None
 
     def spending(self) -> Spending:
         """The state of the account."""
@@ -116,31 +154,58 @@ class Budget:
         """A question was put."""
         self._n_questions += 1
 
-    def reserve(self) -> Failure | None:
-        """Count one request as sent, or say which cap forbids it.
+    async def reserve(self, most: Usage) -> Decimal | Failure:
+        """Reserve the money of one request that takes `most`, or say which cap forbids it.
 
-        Requests in flight are taken to cost as much as the dearest answer so far.
+        Waits while the cap may still hold, once requests in flight have told their cost. No request is
+        taken to cost less than the dearest question so far.
         """
         if self._max_requests is not None and self._n_requests >= self._max_requests:
             return Failure(FailureReason.BUDGET_SPENT, f"{self._n_requests} requests were sent")
-        if self._max_cost_usd is not None:
-            planned_usd = self._cost_usd + (self._in_flight + 1) * self._dearest_usd
-            if planned_usd > self._max_cost_usd or self._cost_usd >= self._max_cost_usd:
-                spent = f"{self._cost_usd:.4f} of {self._max_cost_usd} USD were spent"
-                return Failure(FailureReason.BUDGET_SPENT, spent)
+        planned_usd = Decimal(0)
+        if self._price is not None:
+            planned_usd = max(self._price.cost_usd(most), self._dearest_usd)
+        while not self._allows(planned_usd + sum(self._reserved_usd)):
+            if not self._reserved_usd or not self._allows(planned_usd):
+                spent = f"{self._spent_usd:.4f} of {self._max_cost_usd} USD are spent"
+                detail = f"{spent}, and one more request may cost {planned_usd:.4f} USD"
+                return Failure(FailureReason.BUDGET_SPENT, detail)
+            self._settled = self._settled or asyncio.Event()
+            await self._settled.wait()
+        if self._log is not None:
+            self._log.add(planned_usd)
         self._n_requests += 1
-        self._in_flight += 1
-        return None
+        self._reserved_usd.append(planned_usd)
+        return planned_usd
 
-    def settle(self, usage: Usage | None, *, answered: bool) -> None:
-        """The request ended; a failed one may have cost tokens too."""
-        self._in_flight -= 1
-        if usage is None:
-            self._n_uncounted += answered
-            return
-        self._input_tokens += usage.input_tokens
-        self._output_tokens += usage.output_tokens
-        if self._price:
-            cost_usd = self._price.cost_usd(usage)
-            self._cost_usd += cost_usd
-            self._dearest_usd = max(self._dearest_usd, cost_usd)
+    def settle(self, reserved_usd: Decimal, usage: Usage | None, *, answered: bool) -> None:
+        """Replace the reservation of a request by what it cost; without `usage` it cost nothing."""
+        cost_usd = Decimal(0)
+        self._n_uncounted += answered and (usage is None or usage.is_estimated)
+        if usage is not None:
+            self._input_tokens += usage.input_tokens
+            self._output_tokens += usage.output_tokens
+            if self._price is not None:
+                cost_usd = self._price.cost_usd(usage)
+        if self._log is not None:
+            with suppress(OSError):  # the reservation stays counted, and the reply is not lost
+                self._log.add(cost_usd - reserved_usd)
+        self._reserved_usd.remove(reserved_usd)
+        self._cost_usd += cost_usd
+        self._dearest_usd = max(self._dearest_usd, cost_usd)
+        if self._settled is not None:
+            self._settled.set()
+            self._settled = None
+
+    def close(self) -> None:
+        """End the account."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    @property
+    def _spent_usd(self) -> Decimal:
+        return self._before_usd + self._cost_usd
+
+    def _allows(self, more_usd: Decimal) -> bool:
+        return self._max_cost_usd is None or self._spent_usd + more_usd <= self._max_cost_usd

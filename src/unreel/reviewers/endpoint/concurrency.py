@@ -1,7 +1,8 @@
 """How many requests may be in flight: as many as the server bears, and never more than allowed."""
 
 import asyncio
-from collections import deque
+import heapq
+import math
 from enum import Enum, auto
 from typing import Final
 
@@ -39,7 +40,10 @@ class Concurrency:
         self._in_flight = 0
         self._sent = 0
         self._halved_at = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._paused_until_s = 0.0
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        """By deadline, and in the order in which they came."""
+        self._n_waited = 0
 
     @property
     def limit(self) -> int:
@@ -51,14 +55,12 @@ class Concurrency:
         """Requests that are in flight now."""
         return self._in_flight
 
-    async def enter(self, *, again: bool = False) -> int:
-        """Wait for a place and return its number; who asks `again` goes before new questions."""
-        if self._waiting or self._in_flight >= self.limit:
+    async def enter(self, *, before_s: float = math.inf) -> int:
+        """Wait for a place and return its number; who must have one `before_s` goes before the others."""
+        if self._waiting or self._in_flight >= self.limit or self.is_paused:
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            if again:
-                self._waiting.appendleft(place)
-            else:
-                self._waiting.append(place)
+            self._n_waited += 1
+            heapq.heappush(self._waiting, (before_s, self._n_waited, place))
             self._let_in()
             try:
                 await place
@@ -75,6 +77,17 @@ class Concurrency:
         """Give the place back."""
         self._in_flight -= 1
         self._let_in()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no request is let in now."""
+        return asyncio.get_running_loop().time() < self._paused_until_s
+
+    def pause(self, until_s: float) -> None:
+        """Let no request in before `until_s`: the server asked for it."""
+        if until_s > self._paused_until_s:
+            self._paused_until_s = until_s
+            asyncio.get_running_loop().call_at(until_s, self._resume, until_s)
 
     def record(self, signal: Signal, *, number: int) -> None:
         """Learn from how the request in place `number` ended."""
@@ -100,9 +113,16 @@ class Concurrency:
         elif self._calm > self._limit:
             self._limit = min(self._ceiling, self._limit + 1 / self._limit)
 
+    def _resume(self, until_s: float) -> None:
+        if until_s == self._paused_until_s:  # no later pause was asked for
+            self._paused_until_s = 0.0
+            self._let_in()
+
     def _let_in(self) -> None:
+        if self.is_paused:
+            return
         while self._waiting and self._in_flight < self.limit:
-            place = self._waiting.popleft()
+            _, _, place = heapq.heappop(self._waiting)
             if not place.done():
                 self._in_flight += 1
                 place.set_result(None)

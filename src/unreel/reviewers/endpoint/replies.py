@@ -31,6 +31,8 @@ class Setback:
     """Asking again would bring the same."""
     retry_after_s: float = 0.0
     usage: Usage | None = None
+    billable: bool = False
+    """Whether the model may have worked for it: a server that refuses a request takes no money."""
 
 
 def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
@@ -76,12 +78,13 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
     text, refusal = message.get("content"), message.get("refusal")
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
         words = _one_line(refusal) if isinstance(refusal, str) else ended
-        return Setback(failure=Failure(FailureReason.REFUSED, words), final=True, usage=usage)
+        failure = Failure(FailureReason.REFUSED, words)
+        return Setback(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
         return _malformed(f"choices[0].message.content is a {type(text).__name__}, not a text")
     if not text or text.isspace():
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
-        return Setback(failure=failure, final=ended == "length", usage=usage)
+        return Setback(failure=failure, final=ended == "length", usage=usage, billable=True)
     return Reply(text=_storable(text), usage=usage)
 
 
@@ -119,7 +122,7 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def _malformed(detail: str) -> Setback:
-    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
 
 def _is_out_of_quota(body: bytes) -> bool:

@@ -10,11 +10,12 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import Patience
 from unreel.reviewers.contract import Exhibit, Material, Sheet
 from unreel.reviewers.endpoint.asker import Asker
-from unreel.reviewers.endpoint.budget import Budget, Price, Spending
+from unreel.reviewers.endpoint.budget import Budget, Price, Spending, SpentBefore
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.concurrency import Concurrency
 from unreel.reviewers.endpoint.families import RESIZED, Family, bounded, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
+from unreel.reviewers.endpoint.tokens import estimate_usage
 from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, Transport
 from unreel.reviewers.instants import TELLS_TIMES
 from unreel.reviewers.parts import Showing
@@ -58,6 +59,8 @@ class Limits:
     max_cost_usd: Decimal | None = None
     price: Price | None = None
     """Needed for a cap on cost, and for the cost in the spending."""
+    before: SpentBefore = field(default_factory=SpentBefore)
+    """What counts towards the cap on cost already."""
     patience: Patience = field(default_factory=Patience)
 
 
@@ -104,7 +107,9 @@ class EndpointReviewer:
             max_requests=limits.max_requests,
             max_cost_usd=limits.max_cost_usd,
             price=limits.price,
+            before=limits.before,
         )
+        self._max_tokens = manner.max_tokens
         self._transport = _open(address, api_key, limits)
         self._asker = Asker(
             self._transport,
@@ -140,13 +145,15 @@ class EndpointReviewer:
         body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
         if isinstance(body, Failure):
             return body
-        outcome = await self._asker.ask(body, key=sheet.key)
+        most = estimate_usage(sheet, family=self._family, max_tokens=self._max_tokens)
+        outcome = await self._asker.ask(body, key=sheet.key, most=most)
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
             told = "; ".join(filter(None, (outcome.detail, self._key_words)))
             return replace(outcome, detail=told)
         return outcome
 
     async def close(self) -> None:
+        self._budget.close()
         await self._transport.close()
 
     def _redact(self, text: str) -> str:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
+from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.core.question import Question
 from unreel.media.picture import fit_size
@@ -24,10 +25,15 @@ from unreel.protocols.showing import (
     mark_instant,
     shows_times,
 )
+from unreel.reviewers.contract import Sheet
 from unreel.reviewers.endpoint.families import Family, ResizeRule
 
 CHARACTERS: Final = 4
 """Of English text, for one token: Google's and OpenAI's own rule of thumb."""
+MARK_CHARACTERS: Final = 32
+"""Of the text beside a frame."""
+FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
+"""Of a clip that is sent whole, and of its sound: Google's figures."""
 _TILE: Final = 512
 _SHORT_SIDE: Final = 768
 
@@ -121,6 +127,21 @@ def load_of(question: Question, clips: Sequence[Clip], family: Family) -> Load:
             characters += len(mark_clip(number))
     text = math.ceil(characters / CHARACTERS)
     return Load(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
+
+
+def estimate_usage(sheet: Sheet, *, family: Family, max_tokens: int) -> Usage:
+    """The tokens that a request for `sheet` takes, at most `max_tokens` of them written."""
+    rule, tokens = picture_rule(family), 0
+    characters = len(sheet.prompt)
+    for exhibit in sheet.exhibits:
+        tokens += sum(rule.count(frame.width, frame.height) for frame in exhibit.frames)
+        characters += MARK_CHARACTERS * len(exhibit.frames)
+        seconds = exhibit.clip.facts.video.duration_s
+        if exhibit.whole is not None:
+            tokens += math.ceil(seconds * FILM_TOKENS_PER_S)
+        if exhibit.sound_wav is not None:
+            tokens += math.ceil(seconds * SOUND_TOKENS_PER_S)
+    return Usage(input_tokens=tokens + math.ceil(characters / CHARACTERS), output_tokens=max_tokens)
 
 
 def _instants(clip: Clip, sampling: str) -> tuple[Fraction, ...]:

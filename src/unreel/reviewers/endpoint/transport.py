@@ -13,6 +13,7 @@ from unreel.reviewers.endpoint.providers import Address
 
 BODY_CAP_BYTES: Final = 2 * 1024 * 1024
 """A chat reply is a few kilobytes; what is longer is no reply."""
+_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,12 @@ class RawReply:
     status: int
     body: bytes = field(repr=False)
     retry_after: str | None = None
+
+
+class UnsentRequest(Failure):
+    """No connection could be opened, so the server received nothing."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,8 @@ class HttpTransport:
             raise_refusal(error)
             # Only the kind of error: its text may repeat the key, or an address with a password.
             detail = f"the connection failed ({type(error).__name__})"
-            return Failure(FailureReason.CONNECTION_LOST, detail)
+            kind = UnsentRequest if isinstance(error, _UNSENT) else Failure
+            return kind(FailureReason.CONNECTION_LOST, detail)
 
     async def close(self) -> None:
         await self._http.aclose()
