@@ -91,6 +91,8 @@ class ReviewStage(MediaStage):
         return noted | {
             "text": asked.outcome.text,
             "latency_us": asked.outcome.latency_us,
+            "answered_by": asked.outcome.answered_by,
+            "reply_digest": asked.outcome.digest,
             **usage_columns(asked.outcome.usage),
             "cost_usd": None if asked.cost_usd is None else float(asked.cost_usd),
         }

@@ -55,6 +55,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "input_tokens": "int64",
     "output_tokens": "int64",
     "cost_usd": "float64",
+    "answered_by": _TEXT,
 }
 """Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
 or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text in Parquet."""
@@ -112,6 +113,7 @@ def _asked(
     else:
         row |= {"status": "answered", "verdict": _VERDICT.dump_python(said, mode="json")}
     kept = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
+    row["answered_by"] = answer.get("answered_by")
     return row | {name: answer[name] for name in kept}
 
 
