@@ -12,14 +12,16 @@ Reply = tuple[int, Mapping[str, Any]]
 """A status, and the document that goes with it."""
 
 
-def says(text: str, *, prompt_tokens: int = 100, completion_tokens: int = 10) -> Reply:
+def says(
+    text: str, *, prompt_tokens: int = 100, completion_tokens: int = 10, model: object = "tiny"
+) -> Reply:
     """An answer as chat servers give it."""
     message = {"role": "assistant", "content": text}
     return 200, {
         "id": "1",
         "object": "chat.completion",
         "created": 1,
-        "model": "tiny",
+        "model": model,
         "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
         "usage": {
             "prompt_tokens": prompt_tokens,

@@ -1,5 +1,6 @@
 """Lists of clips: the columns that people use, and cells that strangers fill."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from unreel.benchmarks.entry import Entry, Rejected, take_census
 from unreel.benchmarks.listing import read_list
+from unreel.benchmarks.opening import open_benchmark
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
@@ -157,3 +159,56 @@ def test_a_list_reads_the_scores_of_three_annotators(write_rows: Write) -> None:
     assert rated.rating is not None
     assert (rated.rating.score, len(rated.ratings)) == (2, 3)
     assert unrated.rating is None
+
+
+@pytest.mark.parametrize(
+    ("flag", "label"),
+    [("0", Label.REAL), ("1", Label.GENERATED), (" true ", Label.GENERATED), ("0.0", Label.REAL)],
+)
+def test_filename_and_is_fake_are_read(tmp_path: Path, flag: str, label: Label) -> None:
+    table = tmp_path / "clips.csv"
+    table.write_text(f"filename,is_fake\na.mp4,{flag}\n")
+    (entry,) = open_benchmark(table).read()
+    assert isinstance(entry, Entry)
+    assert (entry.location, entry.label) == ("a.mp4", label)
+
+
+@pytest.mark.parametrize(("flag", "label"), [(0, Label.REAL), (True, Label.GENERATED)])
+def test_is_fake_of_a_nested_table_is_read(tmp_path: Path, flag: object, label: Label) -> None:
+    table = tmp_path / "clips.jsonl"
+    table.write_text(json.dumps({"filename": "a.mp4", "is_fake": flag}))
+    (entry,) = open_benchmark(table).read()
+    assert isinstance(entry, Entry)
+    assert entry.label is label
+
+
+def test_a_label_that_contradicts_is_fake_is_a_rejected_row(tmp_path: Path) -> None:
+    table = tmp_path / "clips.csv"
+    rows = ("a.mp4,real,0", "b.mp4,fake,1", "c.mp4,real,1", "d.mp4,,1", "e.mp4,fake,", "f.mp4,,2")
+    table.write_text("\n".join(("filename,label,is_fake", *rows)))
+    told = {row.name: row for row in open_benchmark(table).read()}
+    labels = {name: row.label.value for name, row in told.items() if isinstance(row, Entry)}
+    assert labels == {"a.mp4": "real", "b.mp4": "generated", "d.mp4": "generated"} | {
+        "e.mp4": "generated"
+    }
+    whys = {name: row.why for name, row in told.items() if isinstance(row, Rejected)}
+    assert whys == {
+        "c.mp4": "is_fake cannot be '1'. The label is real: correct one of them",
+        "f.mp4": "is_fake cannot be '2'. Write 1 for generated or 0 for real",
+    }
+
+
+def test_a_row_without_is_fake_says_what_to_write(tmp_path: Path) -> None:
+    table = tmp_path / "clips.csv"
+    table.write_text("filename,is_fake\na.mp4,\n")
+    (row,) = open_benchmark(table).read()
+    assert isinstance(row, Rejected)
+    assert row.why == "is_fake cannot be ''. Write 1 for generated or 0 for real"
+
+
+def test_a_known_column_goes_before_filename(tmp_path: Path) -> None:
+    table = tmp_path / "clips.csv"
+    table.write_text("filename,video_path,is_fake\na.mp4,sub/a.mp4,0\n")
+    (entry,) = open_benchmark(table).read()
+    assert isinstance(entry, Entry)
+    assert entry.location == "sub/a.mp4"

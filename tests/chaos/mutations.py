@@ -36,6 +36,7 @@ JUDGE = "tests/evaluate/test_judge.py::"
 KEYS = "tests/engine/test_keys.py::"
 LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
+MODELS = "tests/evaluate/test_other_models.py::"
 PLACE = "tests/engine/test_place.py::"
 RAY = "tests/engine/test_runners.py::TestRayRunner::"
 RECORDED = "tests/engine/test_recorded_suspects.py::"
@@ -415,6 +416,20 @@ MUTATIONS = (
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text.rstrip(),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
+    ),
+    Mutation(
+        "a stored answer is scored although it is not the received reply",
+        "evaluate/stored_answers.py",
+        'if answer.get("reply_digest") not in (None, digest_text(answer["text"])):',
+        "if False:",
+        (TEXTS + "test_a_text_that_is_not_the_received_reply_counts_as_failed",),
+    ),
+    Mutation(
+        "another model that answers is not stored",
+        "evaluate/asking.py",
+        '"answered_by": asked.outcome.answered_by,',
+        '"answered_by": None,',
+        (MODELS + "test_another_model_is_stored_with_its_answers_counted_and_shown",),
     ),
     Mutation(
         "a fragment is not committed",

@@ -1,12 +1,15 @@
-"""Tables as CSV and LaTeX: what a cell says stays, what it would do does not."""
+"""Tables as CSV, LaTeX and Markdown: what a cell says stays, what it would do does not."""
 
 import csv
+import html
 import io
+import re
 
 import pytest
+from markdown_it import MarkdownIt
 
 from unreel.core.plain import MARK
-from unreel.core.sheet import csv_text, latex_text
+from unreel.core.sheet import csv_text, latex_text, markdown_table
 
 
 def test_csv_keeps_columns_rows_and_words_with_commas_and_quotes() -> None:
@@ -94,3 +97,32 @@ def test_columns_read_as_words_and_a_cell_that_a_row_lacks_is_an_error() -> None
     assert csv_text(("real_total",), []) == "real_total\n"
     with pytest.raises(KeyError):
         csv_text(("x",), [{}])
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        r"\[click](https://evil.example)",
+        r"\\[click](https://evil.example)",
+        r"\<img src=x onerror=alert(1)>",
+        r"\<script>alert(1)</script>",
+        r"\`code` \| another cell",
+        "<https://evil.example>",
+        "![picture](https://evil.example/x.png)",
+        "**bold** __bold__ *it* _it_ ~~gone~~",
+        "&lt;b&gt; &amp; &#60;",
+        "a\\",
+        "--- | ---",
+    ],
+)
+def test_a_cell_of_a_markdown_table_is_shown_as_it_is_written(cell: str) -> None:
+    page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    shown = page.render(markdown_table(("x", "y"), [(cell, "end")]))
+    cells = re.findall(r"<td>(.*?)</td>", shown)
+    assert [html.unescape(each) for each in cells] == [cell, "end"]
+    assert "<" not in "".join(cells)
+
+
+def test_a_bare_address_in_a_markdown_table_is_no_link() -> None:
+    # Hubs make links of bare addresses; an escaped colon ends that, and is shown as a colon.
+    assert r"https\://evil.example" in markdown_table(("x",), [("https://evil.example",)])

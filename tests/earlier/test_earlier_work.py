@@ -7,7 +7,7 @@ Changed on purpose, with the papers' texts byte for byte (decision 0017): `reali
 words now, so a run of theirs is scored and not gone on with; the judge's rulings and the storyboards were
 asked with other words too, and are asked for again. `trace` shows two frames a second unless told to show 8.
 Conditions have a part more, `marks`.
-Scorecards have figures more, and the confusion; intervals are drawn by scene and creator.
+Scorecards have figures more, the confusion and counts of other models that answered; intervals are drawn by scene and creator.
 """
 
 import hashlib

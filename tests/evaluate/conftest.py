@@ -19,6 +19,8 @@ class Server:
     text: str = "<answer>0</answer>"
     status: int = 200
     prompt_tokens: int = 100
+    answering: object = "tiny"
+    """Model that its responses name."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     port: int = 0
@@ -37,7 +39,7 @@ def server() -> Iterator[Server]:
         state.keys.add(headers.get("authorization", ""))
         good = state.status == 200
         return (
-            says(state.text, prompt_tokens=state.prompt_tokens)
+            says(state.text, prompt_tokens=state.prompt_tokens, model=state.answering)
             if good
             else refuses(state.status, "no")
         )

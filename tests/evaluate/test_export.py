@@ -1,5 +1,6 @@
 """A run as rows for other tools."""
 
+import csv
 import json
 import shutil
 from collections import Counter
@@ -8,10 +9,14 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.evaluate.export import COLUMNS, export_rows, write_run
 from unreel.evaluate.job import evaluate
+from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.clips.browser import status_of
+from unreel.report.entrants import read_run
 
 
 def read_jsonl(path: Path) -> list[dict]:
@@ -99,6 +104,44 @@ def test_parquet_and_jsonl_hold_the_same(start, tmp_path: Path) -> None:
     for row in flat:
         row["truth"], row["verdict"] = json.loads(row["truth"]), json.loads(row["verdict"])
     assert flat == read_jsonl(tmp_path / "out" / "a.jsonl")
+
+
+def test_csv_holds_the_same_for_a_spreadsheet(start, server, tmp_path: Path) -> None:
+    server.text = "=1+1\n<answer>0</answer>\x1b[31m"
+    run = start(model=server.model, limit=2, choice="first")
+    evaluate(run)
+    assert write_run(run, tmp_path / "a.csv", form="csv") == 2
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(COLUMNS)
+    assert {row["text"] for row in rows} == {"'=1+1\n<answer>0</answer>\ufffd[31m"}
+    for row, exact in zip(rows, export_rows(run), strict=True):
+        assert json.loads(row["truth"]) == exact["truth"]
+        assert row["correct"] == ("true" if exact["correct"] else "false")
+        assert (row["input_tokens"], row["cost_usd"]) == ("100", "")
+
+
+@pytest.mark.parametrize("protocol", ["reality", "trace", "realism", "preference"])
+def test_correct_is_what_the_report_says(start, rated: Path, tmp_path: Path, protocol: str) -> None:
+    run = start(protocol=protocol, benchmark=rated)
+    evaluate(run)
+    told = {RIGHT: True, WRONG: False, UNREADABLE: None, FAILED: None}
+    (entrant,) = read_run(run)
+    shown = sorted((item.key, told[status_of(item)]) for item in entrant.items)
+    rows = list(export_rows(run))
+    keys = ["+".join(filter(None, (row["clip"], row["second"]))) for row in rows]
+    assert sorted(zip(keys, (row["correct"] for row in rows), strict=True)) == shown
+    assert {row["correct"] for row in rows} <= {True, False}
+
+
+@pytest.fixture
+def rated(clips: Path, tmp_path: Path) -> Path:
+    """The clips with a realism score each."""
+    folder = shutil.copytree(clips.parent, tmp_path / "rated")
+    head, *lines = (folder / "manifest.csv").read_text().splitlines()
+    scored = [f"{line},{1 + number % 5}" for number, line in enumerate(lines)]
+    (folder / "manifest.csv").write_text("\n".join([f"{head},score", *scored]))
+    return folder / "manifest.csv"
 
 
 def test_a_file_that_exists_is_kept_and_a_broken_export_leaves_none(start, tmp_path: Path) -> None:

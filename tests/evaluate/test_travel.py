@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.evaluate.finding import name_run
+from unreel.core.settings import read_settings
+from unreel.evaluate.finding import name_run, plan_run
 from unreel.evaluate.job import evaluate
 from unreel.evaluate.keeping import find_changes
 from unreel.evaluate.recipe import check_recipe
@@ -235,9 +236,9 @@ def test_a_run_without_answers_is_begun_anew_with_anything(start, project: Path)
 @pytest.mark.parametrize(
     ("model", "benchmark", "name"),
     [
-        ("openai/gpt-4o@http://h:8000/v1", "b/clips.csv", "gpt-4o-reality-clips.csv"),
+        ("openai/gpt-4o@http://h:8000/v1", "b/clips.csv", "gpt-4o-reality-clips"),
         ("openrouter/meta/llama-4", "b/", "llama-4-reality-b"),
-        ("coin", "b/v@2.csv", "coin-reality-v-2.csv"),
+        ("coin", "b/v@2.csv", "coin-reality-v-2"),
         ("ollama/llava:7b", ".", "llava-7b-reality-here"),
     ],
 )
@@ -248,3 +249,17 @@ def test_a_run_is_called_by_its_model_and_its_benchmark(
     monkeypatch.chdir(tmp_path / "here")
     recipe = check_recipe({"benchmark": benchmark, "protocol": "reality", "model": model})
     assert name_run(recipe) == name
+
+
+def test_a_run_of_an_earlier_release_goes_on_under_its_earlier_name(
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = check_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
+    settings = read_settings()
+    assert plan_run(recipe, None, settings, trusted=True).place.path.name == "coin-reality-manifest"
+    earlier = "runs/coin-reality-manifest.csv"
+    evaluate(plan_run(recipe, earlier, settings, trusted=True))
+    run = plan_run(recipe, None, settings, trusted=True)
+    assert run.place.path.name == "coin-reality-manifest.csv"
+    assert evaluate(run).answers.done == 0

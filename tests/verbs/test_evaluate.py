@@ -104,6 +104,7 @@ def test_rows_are_what_export_writes_and_a_data_frame_holds_them(evaluate: Evalu
     assert isinstance(frame, pd.DataFrame)
     assert list(frame["name"]) == [row["name"] for row in rows]
     assert frame.groupby("label").size().to_dict() == {"generated": 2, "real": 2}
+    assert frame.groupby("label").correct.mean().to_dict() == {"generated": 0, "real": 1}
 
 
 def test_the_parser_of_the_recipe_reads_unless_another_is_named(

@@ -38,6 +38,8 @@ def nothing_fits(
     columns = columns_of(path)
     binding = bind(str(path), columns, mapping)
     wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
+    if binding.tells_label:
+        wanted.pop("label", None)
     rows = (row for row in read_table(path) if not isinstance(row, Rejected))
     guessed = guess_columns(rows, [c for c in columns if c not in binding.read], wanted)
     named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in wanted]

@@ -11,10 +11,11 @@ from unreel.benchmarks.tables import Cells
 from unreel.core.errors import UnknownNameError, UnreadableSourceError, known_names
 
 KNOWN: Final[dict[str, tuple[str, ...]]] = {
-    "location": ("file_name", "file", "location", "video_path", "video", "path", "url"),
+    "location": ("file_name", "file", "location", "video_path", "video", "path", "url", "filename"),
     "cleaned": ("cleaned", "cleaned_file_name"),
     "name": ("name", "clip_id", "video_id", "id"),
     "label": ("label", "origin"),
+    "is_fake": ("is_fake",),
     "creator": ("creator", "generator", "model"),
     "setting": ("setting",),
     "split": ("split",),
@@ -53,6 +54,7 @@ MEANS: Final[dict[str, str]] = {
     "cleaned": "the clip without its watermark",
     "name": "what answers call the clip",
     "label": "real, or generated or fake",
+    "is_fake": "1 for generated or 0 for real, in place of a label",
     "creator": "who made a generated clip",
     "setting": "in which setting it was made",
     "split": "part of the benchmark",
@@ -101,6 +103,11 @@ class Binding:
 
     def __contains__(self, field: str) -> bool:
         return not self.present.isdisjoint(self.columns[field])
+
+    @property
+    def tells_label(self) -> bool:
+        """Whether a column says if a clip is real."""
+        return "label" in self or "is_fake" in self
 
     @property
     def read(self) -> Mapping[str, str]:

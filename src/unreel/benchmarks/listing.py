@@ -15,14 +15,15 @@ def read_list(
 ) -> Iterator[Row]:
     """One row for each row of `table`, a CSV, TSV, JSONL or Parquet file, read as it goes.
 
-    A location and a label column are needed; the label is a word (`real`, `generated` or `fake`).
+    A location and a label column are needed; the label is a word (`real`, `generated` or `fake`), or 0 or 1 in
+    the column `is_fake`.
     All other columns of `unreel.benchmarks.columns.KNOWN` are read where they are. `mapping` gives
     the column of a field under another name. Paths are relative to the table's folder, and lead out of it
     only where `outside` allows that.
     """
     binding = bind(str(table), columns_of(table), mapping, outside=outside)
     for field in ("location", "label"):
-        if field not in binding:
+        if field not in binding and not (field == "label" and binding.tells_label):
             remedy = f"Name it with a mapping: {field}=COLUMN"
             raise UnreadableSourceError(str(table), f"no column holds the {field}", remedy)
     for number, row in enumerate(read_table(table), start=1):

@@ -169,7 +169,7 @@ def _layouts_of_table(table: Path, mapping: Columns | None) -> list[Layout]:
     binding = bind(str(table), columns_of(table), mapping)
     if "location" not in binding:
         return []
-    if "label" in binding:
+    if binding.tells_label:
         return [Layout.LIST]
     return [Layout.REALISM] if has_scores(binding) else []
 

@@ -22,7 +22,7 @@ from unreel.core.span import to_us
 from unreel.core.trace import Trace
 
 UNKNOWN_CREATOR: Final = "unknown"
-# Words only: a table that says 0 and 1 must be read by somebody who knows which is which.
+# Words only: 0 and 1 in a column `label` do not say which is which; in a column `is_fake` they do.
 LABELS: Final[Mapping[str, Label]] = {
     "real": Label.REAL,
     "generated": Label.GENERATED,
@@ -31,6 +31,12 @@ LABELS: Final[Mapping[str, Label]] = {
     "fake_video": Label.GENERATED,
 }
 
+_FLAGS: Final[Mapping[object, Label]] = {
+    **dict.fromkeys((0, "0", "0.0", "false"), Label.REAL),
+    **dict.fromkeys((1, "1", "1.0", "true"), Label.GENERATED),
+}
+"""Cells of a column `is_fake`; False equals 0, and True 1."""
+_WRITE_FLAG: Final = "Write 1 for generated or 0 for real"
 # The first wrong item is enough: a list of them all takes more memory than the cell.
 _REAL: Final = Real()
 _TEXTS: Final = (
@@ -71,7 +77,7 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
     return Entry(
         name=text("name", "") or place,
         location=place,
-        origin=_origin(texts, binding, label),
+        origin=_origin(_label_of(texts, said, binding, label), texts),
         cleaned=_cleaned(said, binding),
         split=text("split", ""),
         group=text("group", ""),
@@ -157,12 +163,34 @@ def _cleaned(said: Cells, binding: Binding) -> str | None:
     return cells.location(cell, "cleaned", outside=binding.outside)
 
 
-def _origin(texts: Mapping[str, str], binding: Binding, label: Label | None) -> Origin:
-    if "label" in binding or label is None:
-        word = texts.get("label", "").lower()
-        if word not in LABELS:
-            cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
-        label = LABELS[word]
+def _label_of(
+    texts: Mapping[str, str], said: Cells, binding: Binding, label: Label | None
+) -> Label:
+    """Return the label of a row from its columns `label` and `is_fake`, which must not contradict each other."""
+    word, flag = texts.get("label", "").lower(), None
+    if not cells.is_blank(said.get("is_fake")):
+        flag = _flag_of(said["is_fake"])
+    if flag is not None and not word:
+        return flag
+    if label is not None and not binding.tells_label:
+        return label
+    if word not in LABELS:
+        if "label" not in binding and "is_fake" in binding:
+            cells.refuse("is_fake", said.get("is_fake"), _WRITE_FLAG)
+        cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
+    if flag not in {None, LABELS[word]}:
+        cells.refuse("is_fake", said["is_fake"], f"The label is {word}: correct one of them")
+    return LABELS[word]
+
+
+def _flag_of(cell: object) -> Label:
+    key = cell.strip().lower() if isinstance(cell, str) else cell
+    if not isinstance(key, str | int | float) or key not in _FLAGS:
+        cells.refuse("is_fake", cell, _WRITE_FLAG)
+    return _FLAGS[key]
+
+
+def _origin(label: Label, texts: Mapping[str, str]) -> Origin:
     if label is Label.REAL:
         return _REAL
     return _generated(texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", ""))

@@ -25,7 +25,7 @@ from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import Table
 from unreel.engine.whereabouts import find_place
-from unreel.evaluate.finding import plan_run
+from unreel.evaluate.finding import place_run, plan_run
 from unreel.evaluate.forecast import forecast, kept_aside
 from unreel.evaluate.job import Run, evaluate
 from unreel.evaluate.recipe import EvalRecipe, check_recipe, resolve_recipe
@@ -128,10 +128,8 @@ def _plan(
         return [plan_run(recipes[0], out, settings, **ways)]
     runs: dict[str, Run] = {}
     for recipe in recipes:
-        run = plan_run(recipe, None, settings, **ways)
-        if out is not None:
-            below = f"{out.rstrip('/')}/{Path(run.place.uri).name}"
-            run = plan_run(recipe, below, settings, **ways)
+        below = None if out is None else place_run(recipe, out.rstrip("/"), settings)
+        run = plan_run(recipe, below, settings, **ways)
         if (same := runs.get(run.place.uri)) is not None:
             both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
             setting, problem = "model", f"{both} would both be kept in {run.place.uri}"

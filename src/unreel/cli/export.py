@@ -28,7 +28,7 @@ KITS: Final[Registry[Any]] = Registry(
         "vlmevalkit": Lazy("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
     },
 )
-ROWS: Final = ("jsonl", "parquet")
+ROWS: Final = ("csv", "jsonl", "parquet")
 _WHOLE: Final = "whole"
 
 
@@ -39,7 +39,7 @@ _WHOLE: Final = "whole"
     "form",
     required=True,
     type=click.Choice([*KITS.names(), *ROWS]),
-    help="A kit, for a benchmark; jsonl or parquet, for a run.",
+    help="A kit, for a benchmark; csv, jsonl or parquet, for a run.",
 )
 @click.option(
     "--out",

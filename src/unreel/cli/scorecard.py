@@ -56,6 +56,8 @@ def say_counts(card: Scorecard) -> None:
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
         for reason, n in counts.items():
             say(f"  {what}: {n} {reason}")
+    for name, n in card.answered_by.items():
+        say(f"  answered by another model: {n} {name}")
     if card.confusion:
         say("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
 

@@ -107,6 +107,8 @@ class Scorecard:
     """Answers, or parts of answers, that could not be read, by part and reason."""
     confusion: Mapping[str, int] = field(default_factory=dict)
     """Clips by what they are and what they were called, for an instrument that calls them so."""
+    answered_by: Mapping[str, int] = field(default_factory=dict)
+    """Answers that came from another model than the requested one, by the name in the response."""
 
     def __getitem__(self, name: str) -> Measured:
         """The value of the metric of that name; an unknown one names the nearest."""
@@ -119,6 +121,7 @@ class Scorecard:
     def __str__(self) -> str:
         lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]
         told = [f"{what}: {n}" for what, n in self.confusion.items()]
+        told += [f"answered by another model: {n} {name}" for name, n in self.answered_by.items()]
         figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
         return "\n  ".join(map(plain, [self._title, *lost, *told, *figures]))
 
@@ -127,6 +130,8 @@ class Scorecard:
         figures = html_table(self._title, ("metric", "value", "interval", "n", "coverage"), rows)
         lost = [(what, n, reason) for what, reason, n in self._lost()]
         told = html_table("Clips", (), self.confusion.items()) if self.confusion else ""
+        if self.answered_by:
+            told += html_table("Answered by another model", (), self.answered_by.items())
         return figures + told + (html_table("Not scored", (), lost) if lost else "")
 
     @property

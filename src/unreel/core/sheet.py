@@ -2,11 +2,12 @@
 
 import csv
 import io
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from unreel.core.plain import plain
+from unreel.core.plain import plain, plain_lines
 
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """What a spreadsheet takes for the start of a formula, in both widths."""
@@ -26,11 +27,23 @@ _LATEX: Final = str.maketrans(
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """The table with a line for each row; a cell that a spreadsheet would calculate starts with `'`."""
-    sheet = io.StringIO()
-    writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow([_inert(column) for column in columns])
-    writer.writerows([_inert(row[column]) for column in columns] for row in rows)
-    return sheet.getvalue()
+    return "".join(iter_csv(columns, rows, clean=plain))
+
+
+def iter_csv(
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, object]],
+    *,
+    clean: Callable[[str], str] = plain_lines,
+) -> Iterator[str]:
+    """Yield the header and each row of a CSV file; cells may hold several lines unless `clean` ends that."""
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    for cells in itertools.chain([columns], ([row[name] for name in columns] for row in rows)):
+        writer.writerow([_inert(clean(str(cell))) for cell in cells])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
 
 
 def latex_text(
@@ -63,8 +76,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     return "\n".join(f"| {' | '.join(map(_markdown, line))} |" for line in lines)
 
 
-def _inert(cell: object) -> str:
-    text = plain(str(cell))
+def _inert(text: str) -> str:
     acts = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if acts else text
 
@@ -91,4 +103,5 @@ def _escape(text: str) -> str:
 
 
 def _markdown(value: object) -> str:
-    return re.sub(r"([|<>\[\]`])", r"\\\1", " ".join(str(value).split())) or "—"
+    text = plain(" ".join(str(value).split()))
+    return re.sub(r"([\\|<>\[\]`*_~&!])", r"\\\1", text).replace("://", r"\://") or "—"

@@ -18,6 +18,7 @@ from unreel.core.errors import InvalidSettingError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.registry import require_extra
+from unreel.core.weight_files import INDEX_FILES, require_safe_index
 from unreel.core.writing import Folder
 from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
 from unreel.creators.families import FAMILIES, FamilyName, PipelineFamily, fit_frames, fit_size
@@ -118,6 +119,9 @@ class DiffusersKeys(CreatorKeys):
         """Refuse a folder that holds a pipeline of another family: it would load, and break at work."""
         if not self.revision and not (Path(self.model).expanduser() / _INDEX).is_file():
             self._refuse_folder()
+        if not self.revision:
+            for index in sorted(Path(self.model).expanduser().rglob(INDEX_FILES)):
+                require_safe_index(index)
         if self.revision and Path(self.model).exists():
             setting, problem = (
                 "revision",

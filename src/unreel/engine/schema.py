@@ -21,8 +21,6 @@ _EVERY_TABLE: Final = (
 )
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
-_LATER: Final = frozenset({"mark", "usage_estimated"})
-"""Columns that tables of earlier releases lack; a writer adds them."""
 _TEXTS: Final = (str, bytes)
 _SEAL: Final = pa.field(seal.COLUMN, pa.int64())
 
@@ -41,6 +39,8 @@ class TableSchema:
     columns: Mapping[str, str]
     """Their Arrow types by name, in order, for example `int64`."""
     upgrades: Mapping[int, Callable[[Row], Row]] = field(default_factory=dict)
+    later: frozenset[str] = frozenset({"mark"})
+    """Columns that tables of earlier releases may lack; a writer adds them."""
 
     def __post_init__(self) -> None:
         if set(self.upgrades) != set(range(1, self.version)):
@@ -134,7 +134,7 @@ class TableSchema:
             UnreadableSourceError: A column is missing or holds something else.
         """
         first = (*_EVERY_TABLE, *self._fields) if self.version == 1 else _EVERY_TABLE
-        needed = [field.name for field in first if field.name not in _LATER]
+        needed = [field.name for field in first if field.name not in self.later]
         wrong = [name for name in needed if name not in schema.names]
         wrong += [
             field.name

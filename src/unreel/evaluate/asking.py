@@ -91,7 +91,12 @@ class ReviewStage(MediaStage):
         noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
             return failed(noted, asked.outcome)
-        return noted | {"text": asked.outcome.text, "latency_us": asked.outcome.latency_us}
+        return noted | {
+            "text": asked.outcome.text,
+            "latency_us": asked.outcome.latency_us,
+            "answered_by": asked.outcome.answered_by,
+            "reply_digest": asked.outcome.digest,
+        }
 
     async def close(self) -> None:
         await self._reviewer.reviewer.close()

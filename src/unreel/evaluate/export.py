@@ -1,4 +1,4 @@
-"""A run as one row for each question: JSONL or Parquet that any tool reads, written as it goes by."""
+"""A run as one row for each question: CSV, JSONL or Parquet that any tool reads, written as it goes by."""
 
 import itertools
 import json
@@ -11,17 +11,20 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.planning import Planned, Unaskable
 from unreel.benchmarks.truth import write_truths
-from unreel.core.clip import Clip, Generated
+from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
+from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument
+from unreel.core.sheet import iter_csv
 from unreel.core.verdict import Verdict
 from unreel.core.writing import Folder
 from unreel.evaluate.job import Run
 from unreel.evaluate.stored_answers import planned_with_answers, read_answer
+from unreel.protocols.correctness import is_correct
 from unreel.protocols.protocol import Mode
 
-RunFormat = Literal["jsonl", "parquet"]
+RunFormat = Literal["csv", "jsonl", "parquet"]
 Row = dict[str, Any]
 
 _TEXT: Final = "string"
@@ -47,6 +50,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "creator": _TEXT,
     "truth": _TEXT,
     "verdict": _TEXT,
+    "correct": "bool",
     "text": _TEXT,
     "failure": _TEXT,
     "failure_detail": _TEXT,
@@ -55,9 +59,11 @@ COLUMNS: Final[Mapping[str, str]] = {
     "input_tokens": "int64",
     "output_tokens": "int64",
     "cost_usd": "float64",
+    "answered_by": _TEXT,
 }
 """Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
-or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text in Parquet."""
+or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text elsewhere; `correct` is
+empty if there is no answer that can be read."""
 _NESTED: Final = ("truth", "verdict")
 _VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
 _LOOK: Final = 512
@@ -84,7 +90,7 @@ def write_run(run: Run, file: Path, *, form: RunFormat, mode: Mode = "strict") -
     """
     if file.exists():
         raise UnreadableSourceError(str(file), "exists already", "Name a new file, or remove it")
-    write = {"jsonl": _write_jsonl, "parquet": _write_parquet}[form]
+    write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[form]
     with Folder(file.parent).create(file.name) as into:
         return write(export_rows(run, mode=mode), into)
 
@@ -110,8 +116,14 @@ def _asked(
     if isinstance(said, Failure):
         row |= _failed(said)
     else:
-        row |= {"status": "answered", "verdict": _VERDICT.dump_python(said, mode="json")}
+        label = Label.REAL if isinstance(planned.origins[0], Real) else Label.GENERATED
+        row |= {
+            "status": "answered",
+            "verdict": _VERDICT.dump_python(said, mode="json"),
+            "correct": is_correct(said, planned.truths[0], label),
+        }
     kept = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
+    row["answered_by"] = answer.get("answered_by")
     return row | {name: answer[name] for name in kept}
 
 
@@ -154,6 +166,21 @@ def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
         into.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         n_rows += 1
     return n_rows
+
+
+def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
+    n_rows = 0
+    cells = ({name: _cell(value) for name, value in _flat(row).items()} for row in rows)
+    for line in iter_csv(list(COLUMNS), cells):
+        into.write(line.encode())
+        n_rows += 1
+    return n_rows - 1
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
 
 
 def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:

@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from unreel.core.answer import digest_text
 from unreel.core.question import Instrument, question_key
 from unreel.engine.examine import WRONG_CLIP, WRONG_KEY, is_hash
 from unreel.engine.stage import Row, has_failed
 from unreel.evaluate.rulings import read_row
 
+WRONG_TEXT: Final = "a text that is not the reply that was received"
 WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 
@@ -20,7 +22,10 @@ def answer_fault(row: Row) -> str | None:
         return WRONG_KEY
     instrument = Instrument(row["protocol"], row["protocol_version"])
     key = question_key(shown, row["reviewer"], instrument, row["condition"])
-    return None if key == row["key"] else WRONG_KEY
+    if key != row["key"]:
+        return WRONG_KEY
+    text, digest = row["text"], row.get("reply_digest")
+    return WRONG_TEXT if text is not None and digest not in (None, digest_text(text)) else None
 
 
 def clip_fault(row: Row) -> str | None:

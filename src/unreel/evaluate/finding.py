@@ -7,6 +7,7 @@ from typing import Final
 
 from obstore.exceptions import BaseError
 
+from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import plain_name
 from unreel.core.settings import Settings, read_storage
@@ -32,7 +33,7 @@ def plan_run(
 ) -> Run:
     """The run of `recipe` at `out`, a folder or a prefix; below `runs/`, by its name, where none is named."""
     access = open_access(settings, trusted=trusted, outside=outside)
-    place = find_place(str(out or Path("runs") / name_run(recipe)), access.storage)
+    place = find_place(str(out or place_run(recipe, "runs", settings)), access.storage)
     return Run(
         place=place,
         recipe=recipe,
@@ -42,12 +43,27 @@ def plan_run(
     )
 
 
-def name_run(recipe: EvalRecipe) -> str:
+def name_run(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
     """What a run is called where nobody names it: by its model, wherever that is served, and what it is asked."""
     model = recipe.reviewer.model.partition("@")[0]
     benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
-    parts = (Path(model).name, recipe.protocol, Path(benchmark).name)
-    return "-".join(map(plain_name, parts))
+    name = Path(benchmark).name
+    if not keep_ending and name.lower().endswith(TABLE_SUFFIXES):
+        name = Path(name).stem
+    return "-".join(map(plain_name, (Path(model).name, recipe.protocol, name)))
+
+
+def place_run(recipe: EvalRecipe, parent: str, settings: Settings) -> str:
+    """Return the place of a run below `parent`: by its name, or where an earlier release keeps it.
+
+    Earlier releases kept the ending of a benchmark's table, for example `.csv`, in the name.
+    """
+    name, earlier = name_run(recipe), name_run(recipe, keep_ending=True)
+    if earlier != name:
+        kept = f"{parent}/{earlier}"
+        if find_recipe(find_place(kept, read_storage(settings))) is not None:
+            return kept
+    return f"{parent}/{name}"
 
 
 def open_named_run(

@@ -1,8 +1,9 @@
 """From a run's stored answers to scorecards: nobody is asked again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from unreel.benchmarks.planning import Planned, Unaskable
 from unreel.core.clip import creator_of, setting_of
@@ -15,6 +16,9 @@ from unreel.evaluate.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode, Row
 
 Rows = Sequence[Row[Any, Any]]
+OTHER_NAMES: Final = "other names"
+_MOST_NAMES: Final = 20
+"""Model names that are counted each: a server could give a new one with each answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +42,15 @@ def score_run(
     packed = run.recipe.instrument.packed if score_texts is None else None
     rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
+    others: dict[Condition, Counter[str]] = {each: Counter() for each in run.scope.conditions}
+
+    def count_model(condition: Condition, answer: Mapping[str, Any]) -> None:
+        if name := answer.get("answered_by"):
+            names = others[condition]
+            names[name if name in names or len(names) < _MOST_NAMES else OTHER_NAMES] += 1
+
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
-    for _, condition, row in read_rows(replace(run), mode=mode):
+    for _, condition, row in read_rows(replace(run), mode=mode, on_answer=count_model):
         if row is None:
             missing[condition] += 1
         else:
@@ -51,6 +62,7 @@ def score_run(
             scorecard=replace(
                 score(scored if score_texts is None else score_texts(scored), seed=run.recipe.seed),
                 instrument=run.scope.instrument,
+                answered_by=dict(others[condition].most_common()),
             ),
             n_not_asked=missing[condition],
         )
@@ -58,10 +70,15 @@ def score_run(
     )
 
 
-def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any, Any] | None]]:
+def read_rows(
+    run: Run,
+    *,
+    mode: Mode,
+    on_answer: Callable[[Condition, Mapping[str, Any]], None] = lambda _condition, _answer: None,
+) -> Iterator[tuple[str, Condition, Row[Any, Any] | None]]:
     """What is scored, in the order of the plan: the entry's name, the condition, and each of its rows.
 
-    A question that was not put has no row: it comes once, with `None`.
+    A question that was not put has no row: it comes once, with `None`. `on_answer` receives each stored answer.
     """
     for planned, answer in planned_with_answers(run):
         if isinstance(planned, Unaskable):
@@ -73,6 +90,7 @@ def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any
         if answer is None:
             yield planned.name, question.condition, None
             continue
+        on_answer(question.condition, answer)
         said = read_answer(planned, answer, mode=mode)
         for row in _rows(planned, question.subject, said):
             yield planned.name, question.condition, row

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.planning import Planned, Unaskable
+from unreel.core.answer import digest_text
 from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import UnreelError
@@ -52,6 +53,8 @@ def read_answer(
     question = planned.question
     if answer["text"] is None:
         return damaged_row("no text of an answer")
+    if answer.get("reply_digest") not in (None, digest_text(answer["text"])):
+        return damaged_row("its text is not the reply that was received")
     instrument = protocol(question.instrument.protocol)
     try:
         return read_text(

@@ -23,9 +23,16 @@ ANSWERS: Final = TableSchema(
         "cost_usd": "float64",
         "notes": "string",
         "usage_estimated": "bool",
+        "answered_by": "string",
+        "reply_digest": "string",
     },
+    later=frozenset({"answered_by", "reply_digest", "usage_estimated"}),
 )
-"""One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON."""
+"""One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON.
+
+`answered_by` is the model that the response names if it is not the requested one, `reply_digest` a hash of
+the reply's text, checked when answers are scored.
+"""
 
 RULINGS: Final = TableSchema(
     name="rulings",

@@ -87,13 +87,13 @@ class Run:
         return export_rows(self._kept, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
-        """The rows as a data frame.
+        """The rows as a data frame; `correct` is true, false, or missing without an answer that can be read.
 
         Raises:
             MissingExtraError: pandas is not installed.
         """
         frame = Lazy("pandas:DataFrame", "pandas").load()
-        return frame(list(self.rows(parser=parser)))
+        return frame(list(self.rows(parser=parser))).astype({"correct": "boolean"})
 
     def report(self, out: str | Path) -> Path:
         """Write the run as pages to look at, below the folder `out`; the page to open.

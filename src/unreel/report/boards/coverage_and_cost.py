@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from unreel.core.plain import plain
 from unreel.report.boards.board import Board, Contender, Panel
 from unreel.report.boards.charts import Chart, stacked
 from unreel.report.boards.figures import Cost, Upshot, cost_of, upshot_of
@@ -49,13 +50,17 @@ def coverage(board: Board) -> Panel:
     tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
     if any(upshot.parts for upshot in upshots.values()):
         tables.append(_parts(board, upshots))
+    lead = (
+        "A failure is never taken for an answer: it enters no score and is counted here by its "
+        "cause. An answer whose label or score cannot be read is unreadable."
+    )
+    if n_others := sum(sum(each.card.answered_by.values()) for each in board.entrants):
+        lead += f" {n_others:,} answers came from another model than the requested one."
+        tables.append(_other_models(board))
     return Panel(
         id=f"{board.id}-coverage",
         heading="Coverage and failures",
-        lead=(
-            "A failure is never taken for an answer: it enters no score and is counted here by its "
-            "cause. An answer whose label or score cannot be read is unreadable."
-        ),
+        lead=lead,
         charts=(chart,),
         tables=tuple(tables),
     )
@@ -139,6 +144,22 @@ def _ending(contender: Contender, upshot: Upshot) -> str:
     failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
     readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
     return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
+
+
+def _other_models(board: Board) -> Table:
+    return Table(
+        caption="Answers of other models than the requested one, by the name in the response",
+        columns=(
+            Column(title="Reviewer", numbers=False),
+            Column(title="Model that answered", numbers=False),
+            Column(title="Answers"),
+        ),
+        lines=tuple(
+            line_of(contender, (Cell(text=plain(name)), exact_cell(n)))
+            for contender in board.contenders
+            for name, n in contender.entrant.card.answered_by.items()
+        ),
+    )
 
 
 def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:

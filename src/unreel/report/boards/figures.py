@@ -7,8 +7,8 @@ from typing import Any
 
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.core.failure import Failure
 from unreel.core.verdict import RealismVerdict
+from unreel.protocols.correctness import decided
 from unreel.protocols.figures import Figure
 from unreel.protocols.groups import score_groups, trace_categories
 from unreel.protocols.protocol import Row
@@ -221,17 +221,6 @@ def upshot_of(entrant: Entrant) -> Upshot:
         n_not_asked=entrant.n_not_asked,
         parts=card.unparsed,
     )
-
-
-def decided(outcome: Any) -> Any:
-    """The label, score or position that an answer gives; `None` when it gives none."""
-    if isinstance(outcome, Failure):
-        return None
-    for part in ("label", "score", "real"):
-        value = getattr(outcome, part, None)
-        if isinstance(value, str | int):
-            return value
-    return None
 
 
 def _firsts(items: Sequence[Item]) -> list[Row[Any, Any]]:

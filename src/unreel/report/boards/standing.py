@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.estimate import Unmeasured
-from unreel.report.boards.figures import decided, metric_of
+from unreel.protocols.correctness import decided
+from unreel.report.boards.figures import metric_of
 from unreel.report.entrants import Entrant, Item
 
 _NAMED: Final = 3

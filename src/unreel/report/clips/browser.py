@@ -16,17 +16,15 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
-from unreel.core.verdict import PreferenceVerdict, RealismVerdict, TraceVerdict, Unparsed
+from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.evaluate.asking import CLIP_CLOCK
-from unreel.report.boards.figures import decided
+from unreel.protocols.correctness import is_correct
 from unreel.report.clips.book import CHUNK, FAILED, RIGHT, UNREADABLE, WRONG, Book, page_file
 from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.entrants import Entrant, Item, Subject, notes_of
 
 LONGEST_TEXT: Final = 20_000
 """Letters of an answer that the page keeps."""
-FAR_OFF: Final = 2
-"""Points by which a realism score must miss people's to count as wrong in the browser."""
 SHORT_ID: Final = 12
 
 
@@ -208,16 +206,12 @@ class _IndexLines(Sequence[list[Any]]):
 
 def status_of(item: Item) -> int:
     """Right, wrong, unreadable or failed; a realism score is wrong when it is far off."""
-    outcome, truth = item.outcome, item.rows[0].truth
-    if isinstance(outcome, Failure):
+    if isinstance(item.outcome, Failure):
         return FAILED
-    decision = decided(outcome)
-    if decision is None:
+    right = is_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
+    if right is None:
         return UNREADABLE
-    if isinstance(outcome, RealismVerdict):
-        return WRONG if abs(int(decision) - truth.score) >= FAR_OFF else RIGHT
-    right = truth if isinstance(outcome, PreferenceVerdict) else item.subjects[0].entry.label
-    return RIGHT if decision == right else WRONG
+    return RIGHT if right else WRONG
 
 
 def _chunked(details: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

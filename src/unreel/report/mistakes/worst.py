@@ -7,7 +7,7 @@ from typing import Final
 from unreel.core.clip import Generated
 from unreel.core.failure import Failure
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict
-from unreel.report.boards.figures import decided
+from unreel.protocols.correctness import decided
 from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.clips.browser import status_of
 from unreel.report.entrants import Entrant, Item

@@ -85,7 +85,9 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
     if not text or text.isspace():
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
         return Setback(failure=failure, final=ended == "length", usage=usage, billable=True)
-    return Reply(text=_storable(text), usage=usage)
+    named = body.get("model")
+    answered_by = _one_line(named) if isinstance(named, str) else None
+    return Reply(text=_storable(text), usage=usage, answered_by=answered_by)
 
 
 def _read_ending(reason: object) -> str:

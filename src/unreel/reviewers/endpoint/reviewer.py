@@ -101,6 +101,7 @@ class EndpointReviewer:
         self._box_space = None if own else manner.box_space
         self._fields = _request_fields(address, self._family, manner)
         self._name = endpoint_name(model, manner)
+        self._model = address.model
         self._key_words = key_words
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
         self._budget = Budget(
@@ -150,6 +151,8 @@ class EndpointReviewer:
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
             told = "; ".join(filter(None, (outcome.detail, self._key_words)))
             return replace(outcome, detail=told)
+        if isinstance(outcome, Reply) and outcome.answered_by in {"", self._model}:
+            return replace(outcome, answered_by=None)
         return outcome
 
     async def close(self) -> None:

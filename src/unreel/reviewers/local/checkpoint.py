@@ -11,12 +11,17 @@ from typing import Any, Final
 from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import digest
+from unreel.core.weight_files import INDEX_FILES, is_weight_file, require_safe_index
 from unreel.reviewers.endpoint.families import family
 from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
 
 CONFIG: Final = "config.json"
 ADAPTER: Final = "adapter_config.json"
 _WEIGHTS: Final = "*.safetensors"
+_ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
+"""Without this file peft loads `adapter_model.bin`, whatever other safetensors there are."""
+_NAMED_WEIGHTS: Final = "transformers_weights"
+"""Setting of a model that makes transformers load another file than usual."""
 _CODED: Final = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 """Weights in a form that can hold code; beside safetensors they are passed over."""
 _SHOWN_BY: Final = (
@@ -166,8 +171,19 @@ def read_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
 
 
 def require_weights(folder: Path) -> None:
-    """Refuse a folder without weights that can be loaded without running code."""
-    if any(folder.glob(_WEIGHTS)):
+    """Refuse a folder without weights that can be loaded without running code.
+
+    Raises:
+        UnreadableSourceError: There are none, or a file names weights of another form or folder.
+    """
+    for index in sorted(folder.glob(INDEX_FILES)):
+        require_safe_index(index)
+    named = read_config(folder).get(_NAMED_WEIGHTS) if (folder / CONFIG).is_file() else None
+    if named is not None and not is_weight_file(str(named).removesuffix(".index.json")):
+        problem = f"names {str(named)[:200]!a} as weights, no safetensors file of its folder"
+        remedy = f"Remove {_NAMED_WEIGHTS} from it where you trust the folder"
+        raise UnreadableSourceError(str(folder / CONFIG), problem, remedy)
+    if any(folder.glob(_ADAPTER_WEIGHTS if (folder / ADAPTER).is_file() else _WEIGHTS)):
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
     if any(found for pattern in _CODED for found in folder.glob(pattern)):
