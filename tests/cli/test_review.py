@@ -12,6 +12,8 @@ import pytest
 
 from chat import Reply, says, serve_chat
 from pace import slowness
+from pdf import words_of
+from unreel.report.review.browser_pdf import find_browser, write_pdf
 
 FAKE = (
     "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
@@ -58,7 +60,10 @@ def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
     assert "1000 + 100 tokens" in done.stdout
     assert "\u2503" in done.stdout  # where the fault begins on the timeline
     first = done.stdout.splitlines()[0]
-    assert first == "clip.mp4: compatible/tiny calls it generated, from 0.50 s."
+    assert (
+        first
+        == "clip.mp4: The AI model compatible/tiny says this clip looks AI-generated, from 0.50 s."
+    )
     assert "How often it is right: not known." in done.stdout
     assert "\u001b" not in done.stdout
     assert "not forensic proof" in done.stderr
@@ -259,3 +264,33 @@ def test_a_review_is_light(clip, tmp_path, typed, limit_s) -> None:
         if took_s[-1] < limit_s * slowness():
             return
     pytest.fail(f"took {took_s} s of processor")
+
+
+def test_the_page_is_printed_as_pdf(run, tmp_path) -> None:
+    if find_browser() is None:
+        pytest.skip("no Chromium is installed")
+    done = run("review", "--sample", "--out", "e", "--pdf", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["clips"]
+    assert row["evidence"]["pdf"] == "e/evidence.pdf"
+    printed = (tmp_path / "e" / "evidence.pdf").read_bytes()
+    assert "1of2reviewerssaysthiscliplooksAI-generated,from3.00s" in words_of(printed)
+
+
+def test_without_a_browser_a_pdf_is_refused_before_anything_is_asked(
+    run, clip, oracle, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("review", clip, "--model", oracle.model, "--out", "e", "--pdf")
+    assert done.returncode == 2
+    assert "no Chromium, Chrome or Edge is installed here" in done.stderr
+    assert "print evidence.html from any browser" in done.stderr
+    assert oracle.n_pictures == []
+
+
+def test_a_browser_that_fails_costs_the_pdf_alone(tmp_path) -> None:
+    page = tmp_path / "evidence.html"
+    page.write_text("<p>", encoding="utf-8")
+    assert write_pdf(page, browser="false").startswith("false printed none")
+    assert write_pdf(page, browser="true") == "true printed none"
+    assert not (tmp_path / "evidence.pdf").exists()

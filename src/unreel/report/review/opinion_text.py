@@ -15,8 +15,8 @@ from unreel.evaluate.opinion import Opinion
 Tone = Literal["real", "generated", "graded", "failed"]
 
 NO_PROOF: Final = (
-    "This is what reviewers say, not forensic proof: they are often wrong, and neither a verdict nor its "
-    "absence is ground to accuse anybody."
+    "Reviewers are AI models or other programs. What they say is not forensic proof: they are often wrong, "
+    "and neither a verdict nor its absence is ground to accuse anybody."
 )
 
 
