@@ -104,6 +104,41 @@ def test_a_silent_server_is_a_failure_and_the_other_reviewer_is_heard(run, clip)
     assert "agreement, reality: real by 1 of 2, no verdict by 1 of 2" in done.stdout
 
 
+def test_answers_are_read_leniently_and_the_review_says_so(run, clip, oracle, tmp_path) -> None:
+    oracle.text = "I am sure that this video is real."
+    asked = ("review", clip, "--model", oracle.model, "--protocol", "reality", "--trusted")
+    done = run(*asked, "--out", "e")
+    assert done.returncode == 0, done.stderr
+    assert "says this clip looks real." in done.stdout
+    assert "Answers were read leniently" in done.stderr
+    assert "Answers were read leniently" in (tmp_path / "e" / "evidence.html").read_text()
+    strict = run(*asked, "--parser", "strict")
+    assert strict.returncode == 1
+    assert "gave an answer that could not be read" in strict.stdout
+    assert "Answers were read strictly" in strict.stderr
+
+
+def test_a_refusal_is_called_a_refusal(run, clip, oracle) -> None:
+    oracle.text = "I'm sorry, but I can't help with that."
+    done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
+    assert done.returncode == 1
+    first = "clip.mp4: The AI model compatible/tiny refused to answer."
+    assert done.stdout.splitlines()[0] == first
+    assert "could not be read" not in done.stdout
+
+
+def test_an_assumed_box_space_is_shown(run, clip, oracle, tmp_path) -> None:
+    asked = ("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
+    done = run(*asked, "--out", "e")
+    told = "The model family of compatible/tiny is unknown: boxes are read as pixels of the frames"
+    assert told in done.stderr
+    assert "--box-space permille" in done.stderr
+    assert told in (tmp_path / "e" / "evidence.html").read_text()
+    for known in (("--box-space", "permille"), ("--protocol", "reality")):
+        typed = asked if known[0] == "--box-space" else asked[:4]
+        assert "is unknown" not in run(*typed, *known).stderr
+
+
 def test_prices_give_the_cost(run, clip, oracle, tmp_path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text(

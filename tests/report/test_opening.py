@@ -58,6 +58,12 @@ def traces(*texts: str) -> list[dict[str, str]]:
         (traces("REAL"), "one says this clip looks real."),
         (traces("hm"), "one gave an answer that could not be read."),
         (traces(SILENCE), "one gave no answer (rate limited)."),
+        (traces("Sorry, I cannot assist with this."), "one refused to answer."),
+        (
+            traces("I cannot tell whether it is real."),
+            "one gave an answer that could not be read.",
+        ),
+        (traces("Error: 500"), "one gave an answer that could not be read."),
         (
             traces(FAKE, "REAL"),
             "1 of 2 reviewers says this clip looks AI-generated, from 0.25 s; the other says it looks real.",

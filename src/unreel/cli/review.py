@@ -53,7 +53,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
-    default="strict",
+    default="lenient",
     show_default=True,
     help="Read the form that was asked for, or also its usual variations.",
 )

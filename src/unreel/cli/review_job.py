@@ -82,7 +82,7 @@ class ReviewDesk:
         loop = asyncio.get_running_loop()
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
         inquiry, openers = self._describe()
-        self._records = _read_records(self._ask.runs, self._settings)
+        self._records = _read_records(self._ask.runs, self._settings, self._ask.parser)
         from unreel.evaluate.stability import tell_questions
         from unreel.reviewers.asking import Desk
         from unreel.reviewers.opening import ReviewerPool
@@ -143,7 +143,12 @@ class ReviewDesk:
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
-        from unreel.evaluate.review import describe_reviewers, inquire, taught_protocols
+        from unreel.evaluate.review import (
+            describe_reviewers,
+            inquire,
+            taught_protocols,
+            tell_assumed_space,
+        )
 
         ask = self._ask
         protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
@@ -166,8 +171,12 @@ class ReviewDesk:
             box_space=ask.box_space,
         )
         recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
+        notes = [tell_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
         if recorded:
-            self.note = f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
+            notes.append(
+                f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
+            )
+        self.note = " ".join(filter(None, notes))
         return inquiry, openers
 
     async def _ask_about(
@@ -202,13 +211,13 @@ class ReviewDesk:
         )
 
     def _report(self, found: "Review", origin: "Origin", folder: Path | None) -> dict[str, object]:
-        from unreel.report.review.opinion_text import NO_PROOF
+        from unreel.report.review.opinion_text import NO_PROOF, PARSERS
         from unreel.report.review.result import review_document
 
         self.is_complete &= found.is_complete
         if not self._quiet:
             self._show(found, origin)
-            say(NO_PROOF)
+            say(PARSERS[found.mode], NO_PROOF)
         row = review_document(found, origin, records=self._records)
         if folder is not None:
             row["evidence"] = self._write(found, folder, origin)
@@ -274,13 +283,14 @@ class ReviewDesk:
         return {"pdf": str(page.parent / PDF)}
 
 
-def _read_records(runs: Sequence[str], settings: Settings) -> "tuple[Record, ...]":
+def _read_records(runs: Sequence[str], settings: Settings, mode: "Mode") -> "tuple[Record, ...]":
     if not runs:
         return ()
     from unreel.evaluate.finding import open_named_run
     from unreel.report.review.record_run import read_records
 
-    return tuple(record for run in runs for record in read_records(open_named_run(run, settings)))
+    opened = [open_named_run(run, settings) for run in runs]
+    return tuple(record for run in opened for record in read_records(run, mode))
 
 
 def _path_or_failure(written: Path | Failure) -> object:

@@ -32,7 +32,7 @@ from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks, known_traces
 from unreel.report.review.opening import first_onset_us, name_kind, opening
-from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
+from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, tone
 from unreel.report.review.origin import Origin
 from unreel.report.review.record import Record, tell_record
 from unreel.report.review.result import FORM, review_document
@@ -151,6 +151,7 @@ def build_page(
         video=review.clip.facts.video,
         duration=tell_seconds(_duration_us(review)),
         no_proof=NO_PROOF,
+        reading=PARSERS[review.mode],
         background=background,
         footage=footage if isinstance(footage, Footage) else None,
         footage_failure=str(footage) if isinstance(footage, Failure) else "",

@@ -14,7 +14,7 @@ from unreel.evaluate.review import Review
 from unreel.reviewers.outside.opening import COMMAND, HTTP
 from unreel.reviewers.roster import FLOORS
 
-Says = Literal["generated", "both", "unsure", "real", "graded", "unreadable", "silent"]
+Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
 _ORDER: Final[tuple[Says, ...]] = get_args(Says)
 _ONE: Final[dict[Says, str]] = {
     "generated": "says {clip} looks AI-generated",
@@ -22,6 +22,7 @@ _ONE: Final[dict[Says, str]] = {
     "unsure": "is unsure (its verdict changes when the clip is changed a little)",
     "real": "says {clip} looks real",
     "graded": "rates the realism of {clip}",
+    "refused": "refused to answer",
     "unreadable": "gave an answer that could not be read",
     "silent": "gave no answer",
 }
@@ -31,6 +32,7 @@ _SEVERAL: Final[dict[Says, str]] = {
     "unsure": "are unsure (their verdicts change when the clip is changed a little)",
     "real": "say {clip} looks real",
     "graded": "rate the realism of {clip}",
+    "refused": "refused to answer",
     "unreadable": "gave answers that could not be read",
     "silent": "gave no answer",
 }
@@ -124,6 +126,8 @@ def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) 
         says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
     elif grades:
         says = "graded"
+    elif any(opinion.is_refusal for opinion in opinions):
+        says = "refused"
     else:
         says = "silent" if len(failures) == len(opinions) else "unreadable"
     return Voice(

@@ -27,6 +27,7 @@ def review_document(
     return {
         "file": review.clip.location,
         "clip": review.clip.id,
+        "parser": review.mode,
         "summary": [opening(review), *origin.claims],
         "reviewers": [
             {
