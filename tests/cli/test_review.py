@@ -161,6 +161,34 @@ def test_evidence_is_written_for_each_clip(run, clip, tmp_path) -> None:
     assert "broken.mp4" in done.stderr
     pages = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("evidence.html"))
     assert [page.parent.name for page in pages] == ["001-clip", "003-other"]
+    assert "index in e/index.html" in done.stderr
+
+
+def test_a_folder_is_reviewed_with_one_index_and_links_are_counted(run, clip, tmp_path) -> None:
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.mp4", "sub/a.mp4"):
+        (folder / name).write_bytes(clip.read_bytes())
+    (folder / "out.mp4").symlink_to(clip)
+    (folder / "notes.txt").write_text("no clip", encoding="utf-8")
+    asked = ("review", "in", "--model", "always-real", "--protocol", "reality", "--trusted")
+    for _ in range(2):  # the second time the folder also holds the first evidence
+        done = run(*asked, "--out", "in/evidence", "--json")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert [row["file"] for row in document["clips"]] == ["in/a.mp4", "in/sub/a.mp4"]
+        assert {row["attention"] for row in document["clips"]} == {"none"}
+        assert document["skipped_links"] == 1
+    html = (folder / "evidence" / "index.html").read_text(encoding="utf-8")
+    assert "1 symbolic link was skipped." in html
+    assert "None of 2 clips needs a look first" in html
+    assert '<a href="002-a/evidence.html">in/sub/a.mp4</a>' in html
+    assert (folder / "evidence" / "002-a" / "evidence.html").is_file()
+
+    (tmp_path / "empty").mkdir()
+    empty = run("review", "empty", "--model", "coin")
+    assert empty.returncode == 2
+    assert "no video is in this folder" in empty.stderr
 
 
 def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) -> None:

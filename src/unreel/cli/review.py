@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from unreel.cli.clip_path import ClipPath
+from unreel.cli.clip_path import ClipBatch, ClipPath, list_clips
 from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
@@ -102,6 +102,9 @@ def review(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Ask reviewers about CLIPS: real or generated, where, when and why.
 
+    CLIPS are video files, or folders whose videos are all reviewed. With --out several clips get one
+    index.html, ordered by what needs a look first.
+
     Nothing is kept but what --out writes. Ends with status 1 when a clip cannot be read, a reviewer
     does not answer, or an answer cannot be understood.
     """
@@ -109,8 +112,9 @@ def review(  # noqa: PLR0913  one parameter for each option
     ask = ReviewRequest(condition=conditions[0] if conditions else {}, **typed)
     _check(clips, ask)
     browser = _find_browser(out) if pdf else ""
+    batch = list_clips(clips, out=out)
     taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
-    for clip in clips:
+    for clip in batch.files:
         if name := taken.get(clip.resolve()):
             option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
             raise InvalidSettingError(option, problem, "Name another folder")
@@ -118,13 +122,13 @@ def review(  # noqa: PLR0913  one parameter for each option
 
     settings = read_settings()
     reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
-    with reading as reader, _files(clips, ask) as files:
+    with reading as reader, _sampled(batch, ask) as sampled:
         desk = ReviewDesk(
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
         )
-        rows = asyncio.run(desk.review_all(files))
+        rows = asyncio.run(desk.review_all(sampled))
     if as_json:
-        print_json({"note": desk.note, "clips": rows})
+        print_json({"note": desk.note, "skipped_links": batch.n_skipped_links, "clips": rows})
     sys.exit(0 if desk.is_complete else 1)
 
 
@@ -164,11 +168,12 @@ def _find_browser(out: Path | None) -> str:
 
 
 @contextmanager
-def _files(clips: Sequence[Path], ask: ReviewRequest) -> Iterator[Sequence[Path]]:
+def _sampled(batch: ClipBatch, ask: ReviewRequest) -> Iterator[ClipBatch]:
+    """Yield `batch`, or the clip of the sample."""
     if not ask.sample:
-        yield clips
+        yield batch
         return
     from unreel.evaluate.sample import write_sample
 
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
-        yield [write_sample(Path(folder))]
+        yield ClipBatch(files=(write_sample(Path(folder)),))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from unreel.cli.clip_path import ClipBatch
 from unreel.cli.output import say
 from unreel.cli.stopping import Stopped
 from unreel.core.errors import MachineError, SandboxError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from unreel.evaluate.review import Inquiry, Review
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
+    from unreel.report.review.index_page import IndexEntry
     from unreel.report.review.origin import Origin
     from unreel.report.review.record import Record
     from unreel.reviewers.asking import Desk
@@ -73,11 +75,13 @@ class ReviewDesk:
         self.is_complete = True
         self.note = ""
         self._records: tuple[Record, ...] = ()
+        self._entries: list[IndexEntry] = []
 
-    async def review_all(self, files: Sequence[Path]) -> list[dict[str, object]]:
+    async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
         """A row for each file, in order."""
         from unreel.evaluate.review import survey_clip
 
+        files = batch.files
         # The process that opens files warms up while this one loads the rest.
         loop = asyncio.get_running_loop()
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
@@ -92,19 +96,38 @@ class ReviewDesk:
         if self._ask.perturb:
             say(tell_questions(len(files) * len(inquiry.protocols) * len(openers)))
         rows: list[dict[str, object]] = []
-        async with ReviewerPool() as pool:
-            reviewers = [pool.open(opener) for opener in openers]
-            desk = Desk(self._reader)
-            both = zip(files, surveys, strict=True)
-            for place, (file, survey) in enumerate(both, start=1):
-                folder = self._out
-                if folder is not None and len(files) > 1:
-                    folder = Folder(folder, published=True).make(
-                        f"{place:03d}-{plain_name(file.stem)}"
-                    )
-                ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
-                rows.append(await self._row_of(file, survey, ask=ask, folder=folder))
+        try:
+            async with ReviewerPool() as pool:
+                reviewers = [pool.open(opener) for opener in openers]
+                desk = Desk(self._reader)
+                both = zip(files, surveys, strict=True)
+                for place, (file, survey) in enumerate(both, start=1):
+                    name = f"{place:03d}-{plain_name(file.stem)}" if batch.has_index else ""
+                    ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
+                    rows.append(await self._row_of(file, survey, ask=ask, name=name))
+        finally:
+            if self._entries:
+                self._write_index(batch)
+        if not self._quiet:
+            from unreel.report.review.opinion_text import NO_PROOF, PARSERS
+
+            say(PARSERS[inquiry.mode], NO_PROOF)
         return rows
+
+    def _write_index(self, batch: ClipBatch) -> None:
+        from unreel.report.review.index_page import IndexNotes, tell_attention, write_index
+
+        if batch.n_skipped_links:
+            say(f"symbolic links that were skipped: {batch.n_skipped_links}")
+        say(tell_attention(self._entries))
+        if self._out is not None:
+            notes = IndexNotes(
+                made_at=datetime.now(UTC),
+                n_skipped_links=batch.n_skipped_links,
+                n_left=len(batch.files) - len(self._entries),
+                note=self.note,
+            )
+            say(f"index in {write_index(self._entries, self._out, notes)}")
 
     async def _row_of(
         self,
@@ -112,7 +135,7 @@ class ReviewDesk:
         survey: "Awaitable[Clip | Failure]",
         *,
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
-        folder: Path | None,
+        name: str,
     ) -> dict[str, object]:
         """What came of one file; whatever it leads to, the next one has its turn."""
         from unreel.engine.stage import failure_of
@@ -132,14 +155,18 @@ class ReviewDesk:
                     without_seccomp=bool(self._settings.media_without_seccomp),
                     drawn=self._ask.sample,
                 )
-                return self._report(await found, origin, folder)
+                return self._report(await found, origin, name)
         except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
             clip = failure_of(error)
         self.is_complete = False
         say(f"{file}: {clip}")
-        return {"file": str(file), "failure": clip}
+        if name:
+            from unreel.report.review.index_page import make_failed_entry
+
+            self._entries.append(make_failed_entry(file, clip))
+        return {"file": str(file), "attention": "failure", "failure": clip}
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
@@ -210,17 +237,22 @@ class ReviewDesk:
             on_variant=lambda variant: say(f"asks again, {variant.name}: {variant}"),
         )
 
-    def _report(self, found: "Review", origin: "Origin", folder: Path | None) -> dict[str, object]:
-        from unreel.report.review.opinion_text import NO_PROOF, PARSERS
+    def _report(self, found: "Review", origin: "Origin", name: str) -> dict[str, object]:
         from unreel.report.review.result import review_document
 
         self.is_complete &= found.is_complete
         if not self._quiet:
             self._show(found, origin)
-            say(PARSERS[found.mode], NO_PROOF)
         row = review_document(found, origin, records=self._records)
-        if folder is not None:
-            row["evidence"] = self._write(found, folder, origin)
+        written: dict[str, object] = {}
+        if self._out is not None:
+            folder = Folder(self._out, published=True).make(name) if name else self._out
+            row["evidence"] = written = self._write(found, folder, origin)
+        if name:
+            from unreel.report.review.index_page import make_entry
+
+            folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
+            self._entries.append(make_entry(found, origin, folder=folder_name, has_pdf=has_pdf))
         return row
 
     def _show(self, found: "Review", origin: "Origin") -> None:

@@ -11,11 +11,15 @@ from unreel.core.span import tell_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
 from unreel.evaluate.review import Review
+from unreel.report.review.origin import Origin
 from unreel.reviewers.outside.opening import COMMAND, HTTP
 from unreel.reviewers.roster import FLOORS
 
 Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
 _ORDER: Final[tuple[Says, ...]] = get_args(Says)
+Attention = Literal["disagreement", "failure", "generated", "none"]
+"""Why a person should look at a clip before others."""
+_MISSING: Final = {"refused", "unreadable", "silent"}
 _ONE: Final[dict[Says, str]] = {
     "generated": "says {clip} looks AI-generated",
     "both": "says that {clip} looks AI-generated, and also that it looks real",
@@ -71,6 +75,17 @@ def hear(review: Review) -> tuple[Voice, ...]:
     for opinion in labelled or opinions:
         by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
     return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
+
+
+def classify_review(review: Review, origin: Origin) -> Attention:
+    """Return why a person should look at the clip before others."""
+    says = {voice.says for voice in hear(review)}
+    is_generated = "generated" in says or bool(origin.claims)
+    if says & {"both", "unsure"} or (is_generated and "real" in says):
+        return "disagreement"
+    if says & _MISSING or not review.is_complete:
+        return "failure"
+    return "generated" if is_generated else "none"
 
 
 def name_kind(reviewer: str) -> str:
