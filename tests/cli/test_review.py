@@ -12,6 +12,8 @@ import pytest
 
 from chat import Reply, says, serve_chat
 from pace import slowness
+from pdf import words_of
+from unreel.report.review.browser_pdf import find_browser, write_pdf
 
 FAKE = (
     "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
@@ -58,7 +60,10 @@ def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
     assert "1000 + 100 tokens" in done.stdout
     assert "\u2503" in done.stdout  # where the fault begins on the timeline
     first = done.stdout.splitlines()[0]
-    assert first == "clip.mp4: compatible/tiny calls it generated, from 0.50 s."
+    assert (
+        first
+        == "clip.mp4: The AI model compatible/tiny says this clip looks AI-generated, from 0.50 s."
+    )
     assert "How often it is right: not known." in done.stdout
     assert "\u001b" not in done.stdout
     assert "not forensic proof" in done.stderr
@@ -99,6 +104,41 @@ def test_a_silent_server_is_a_failure_and_the_other_reviewer_is_heard(run, clip)
     assert "agreement, reality: real by 1 of 2, no verdict by 1 of 2" in done.stdout
 
 
+def test_answers_are_read_leniently_and_the_review_says_so(run, clip, oracle, tmp_path) -> None:
+    oracle.text = "I am sure that this video is real."
+    asked = ("review", clip, "--model", oracle.model, "--protocol", "reality", "--trusted")
+    done = run(*asked, "--out", "e")
+    assert done.returncode == 0, done.stderr
+    assert "says this clip looks real." in done.stdout
+    assert "Answers were read leniently" in done.stderr
+    assert "Answers were read leniently" in (tmp_path / "e" / "evidence.html").read_text()
+    strict = run(*asked, "--parser", "strict")
+    assert strict.returncode == 1
+    assert "gave an answer that could not be read" in strict.stdout
+    assert "Answers were read strictly" in strict.stderr
+
+
+def test_a_refusal_is_called_a_refusal(run, clip, oracle) -> None:
+    oracle.text = "I'm sorry, but I can't help with that."
+    done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
+    assert done.returncode == 1
+    first = "clip.mp4: The AI model compatible/tiny refused to answer."
+    assert done.stdout.splitlines()[0] == first
+    assert "could not be read" not in done.stdout
+
+
+def test_an_assumed_box_space_is_shown(run, clip, oracle, tmp_path) -> None:
+    asked = ("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
+    done = run(*asked, "--out", "e")
+    told = "The model family of compatible/tiny is unknown: boxes are read as pixels of the frames"
+    assert told in done.stderr
+    assert "--box-space permille" in done.stderr
+    assert told in (tmp_path / "e" / "evidence.html").read_text()
+    for known in (("--box-space", "permille"), ("--protocol", "reality")):
+        typed = asked if known[0] == "--box-space" else asked[:4]
+        assert "is unknown" not in run(*typed, *known).stderr
+
+
 def test_prices_give_the_cost(run, clip, oracle, tmp_path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text(
@@ -121,6 +161,34 @@ def test_evidence_is_written_for_each_clip(run, clip, tmp_path) -> None:
     assert "broken.mp4" in done.stderr
     pages = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("evidence.html"))
     assert [page.parent.name for page in pages] == ["001-clip", "003-other"]
+    assert "index in e/index.html" in done.stderr
+
+
+def test_a_folder_is_reviewed_with_one_index_and_links_are_counted(run, clip, tmp_path) -> None:
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.mp4", "sub/a.mp4"):
+        (folder / name).write_bytes(clip.read_bytes())
+    (folder / "out.mp4").symlink_to(clip)
+    (folder / "notes.txt").write_text("no clip", encoding="utf-8")
+    asked = ("review", "in", "--model", "always-real", "--protocol", "reality", "--trusted")
+    for _ in range(2):  # the second time the folder also holds the first evidence
+        done = run(*asked, "--out", "in/evidence", "--json")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert [row["file"] for row in document["clips"]] == ["in/a.mp4", "in/sub/a.mp4"]
+        assert {row["attention"] for row in document["clips"]} == {"none"}
+        assert document["skipped_links"] == 1
+    html = (folder / "evidence" / "index.html").read_text(encoding="utf-8")
+    assert "1 symbolic link was skipped." in html
+    assert "None of 2 clips needs a look first" in html
+    assert '<a href="002-a/evidence.html">in/sub/a.mp4</a>' in html
+    assert (folder / "evidence" / "002-a" / "evidence.html").is_file()
+
+    (tmp_path / "empty").mkdir()
+    empty = run("review", "empty", "--model", "coin")
+    assert empty.returncode == 2
+    assert "no video is in this folder" in empty.stderr
 
 
 def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) -> None:
@@ -259,3 +327,33 @@ def test_a_review_is_light(clip, tmp_path, typed, limit_s) -> None:
         if took_s[-1] < limit_s * slowness():
             return
     pytest.fail(f"took {took_s} s of processor")
+
+
+def test_the_page_is_printed_as_pdf(run, tmp_path) -> None:
+    if find_browser() is None:
+        pytest.skip("no Chromium is installed")
+    done = run("review", "--sample", "--out", "e", "--pdf", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["clips"]
+    assert row["evidence"]["pdf"] == "e/evidence.pdf"
+    printed = (tmp_path / "e" / "evidence.pdf").read_bytes()
+    assert "1of2reviewerssaysthiscliplooksAI-generated,from3.00s" in words_of(printed)
+
+
+def test_without_a_browser_a_pdf_is_refused_before_anything_is_asked(
+    run, clip, oracle, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("review", clip, "--model", oracle.model, "--out", "e", "--pdf")
+    assert done.returncode == 2
+    assert "no Chromium, Chrome or Edge is installed here" in done.stderr
+    assert "print evidence.html from any browser" in done.stderr
+    assert oracle.n_pictures == []
+
+
+def test_a_browser_that_fails_costs_the_pdf_alone(tmp_path) -> None:
+    page = tmp_path / "evidence.html"
+    page.write_text("<p>", encoding="utf-8")
+    assert write_pdf(page, browser="false").startswith("false printed none")
+    assert write_pdf(page, browser="true") == "true printed none"
+    assert not (tmp_path / "evidence.pdf").exists()

@@ -98,4 +98,4 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
     }
     # A date on a page, a Retry-After that is a date, and how far the clock was set.
     asking = {"creators/endpoint/calling.py", "reviewers/endpoint/asker.py"}
-    assert found == {"cli/review.py", "engine/table_writer.py", *asking}
+    assert found == {"cli/review_job.py", "engine/table_writer.py", *asking}

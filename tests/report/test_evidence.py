@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import re
+import stat
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -86,7 +88,7 @@ def test_the_page_opens_with_the_sentence_then_who_then_the_file(ball, tmp_path)
     said = {"recorded:one": GENERATED, "recorded:two": {"trace": "REAL"}}
     html = write(review_with(ball, said), tmp_path).page.read_text(encoding="utf-8")
     told = [
-        "<h1>1 of 2 reviewers calls it generated, from 0.50\u00a0s; the other calls it real.</h1>",
+        "<h1>1 of 2 reviewers says this clip looks AI-generated, from 0.50\u00a0s; the other says it looks real.</h1>",
         "Who said what",
         "How often it is right",
         "not known.",
@@ -132,7 +134,7 @@ def test_the_result_tells_in_fields_what_the_page_tells(ball, tmp_path) -> None:
     assert (result["form"], result["version"]) == ("unreel-review", 1)
     assert result["note"] == "A note."
     assert result["summary"] == [
-        "1 of 2 reviewers calls it generated, from 0.50 s; the other calls it real."
+        "1 of 2 reviewers says this clip looks AI-generated, from 0.50 s; the other says it looks real."
     ]
     assert result["clip"] == review.clip.id
     first = result["opinions"][0]
@@ -269,3 +271,15 @@ def test_a_terminal_is_given_no_orders() -> None:
     said = "a\x1b[31mb\x07\u202ec\n\td\u200d"
     assert plain(said) == "a\ufffd[31mb\ufffd\ufffdc\ufffd\ufffdd\u200d"
     assert plain_lines(said) == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"
+
+
+def test_evidence_can_be_read_by_others(ball, tmp_path) -> None:
+    before = os.umask(0o022)
+    try:
+        write(review_with(ball, {"recorded:one": GENERATED}), tmp_path / "out")
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out").rglob("*")}
+    assert (tmp_path / "out" / "stills") in modes
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o755}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o644}

@@ -47,7 +47,7 @@ def test_paper_has_every_word(watched, page) -> None:
     words = words_of(printed)
     assert 3 <= n_sheets(printed) <= 8
     for told in (
-        "1 of 3 reviewers calls it generated, from 1.25 s",
+        "1 of 3 reviewers says this clip looks AI-generated, from 1.25 s",
         CLAIM,
         "Who said what",
         "What the file itself says",

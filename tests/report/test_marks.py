@@ -1,5 +1,6 @@
 """What lies over a clip's picture, and whether it names a generator."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +66,10 @@ def test_other_words_claim_nothing() -> None:
 
 def test_what_could_not_be_told_is_said() -> None:
     why = "70% of the picture stands still"
-    told = tell_marks(Watermarks(inconclusive=why), unread="Texts could not be read.")
+    told = tell_marks(Watermarks(inconclusive=why))
     assert told.found is Found.NOTHING
+    assert "None was found in the part of the picture that moves." in told.says
     assert why in told.says
-    assert "Texts could not be read." in told.says
 
 
 def test_strangers_words_stay_on_one_short_line() -> None:
@@ -77,19 +78,38 @@ def test_strangers_words_stay_on_one_short_line() -> None:
     assert len(told.claim) < 200
 
 
-def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -> None:
-    pytest.importorskip("rapidocr", reason="needs the extra `curate`")
+def write_marked_clip(path: Path) -> Path:
     canvas = Image.new("L", (480, 270))
     ImageDraw.Draw(canvas).text((360, 235), "KlingAI", fill=255, font=ImageFont.load_default(22))
     ink = np.asarray(canvas)[..., None] / 255
     frames = [(f * (1 - ink) + 245 * ink).astype(np.uint8) for f in moving_scene(4)]
-    path = tmp_path / "kling.mp4"
     path.write_bytes(write_clip(frames, rate=12, crf=16))
+    return path
+
+
+def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra `review`")
+    path = write_marked_clip(tmp_path / "kling.mp4")
     with media_reader(Settings(), trusted=False) as reader:
         found = look_for_marks(path, reader)
     assert found.found is Found.SOMETHING
     assert "as on clips made with Kling" in found.claim
     assert "lower right corner" in found.claim
+
+
+def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "rapidocr", None)  # as if it were not installed
+    path = write_marked_clip(tmp_path / "kling.mp4")
+    with media_reader(Settings(), trusted=True) as reader:
+        check = look_for_marks(path, reader)
+    assert check.says.startswith("Words over the picture were not searched: ")
+    assert "pip install 'unreel[review]'" in check.says
+    assert "None was found" not in check.says
+
+    empty = tell_marks(Watermarks(), unread="Words over the picture were not searched: why.")
+    assert empty.found is Found.NOT_LOOKED
+    assert "No logo was found." in empty.says
+    assert "None was found" not in empty.says
 
 
 def test_a_clip_of_few_frames_or_none_is_told_as_not_looked_at(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from unreel.evaluate.review import Review
 from unreel.evaluate.stability import Trial
 from unreel.media.perturb import plan_variants
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.review.opening import first_onset_us, opening
+from unreel.report.review.opening import first_onset_us, name_kind, opening
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 LATER = trace_text((0, 0, 96, 64), start_s=0.75)
 SILENCE = "(silent)"
 FOUR = (
-    "1 of 4 reviewers calls it generated, from 0.25 s; 1 calls it real; 1 gave an answer that cannot be "
+    "1 of 4 reviewers says this clip looks AI-generated, from 0.25 s; 1 says it looks real; 1 gave an answer that could not be "
     "read; 1 gave no answer (rate limited)."
 )
 
@@ -53,48 +53,85 @@ def traces(*texts: str) -> list[dict[str, str]]:
     ("said", "told"),
     [
         ([], "Nobody was asked about it."),
-        (traces(FAKE), "one calls it generated, from 0.25 s."),
-        (traces("FAKE"), "one calls it generated."),
-        (traces("REAL"), "one calls it real."),
-        (traces("hm"), "one gave an answer that cannot be read."),
+        (traces(FAKE), "one says this clip looks AI-generated, from 0.25 s."),
+        (traces("FAKE"), "one says this clip looks AI-generated."),
+        (traces("REAL"), "one says this clip looks real."),
+        (traces("hm"), "one gave an answer that could not be read."),
         (traces(SILENCE), "one gave no answer (rate limited)."),
+        (traces("Sorry, I cannot assist with this."), "one refused to answer."),
+        (
+            traces("I cannot tell whether it is real."),
+            "one gave an answer that could not be read.",
+        ),
+        (traces("Error: 500"), "one gave an answer that could not be read."),
         (
             traces(FAKE, "REAL"),
-            "1 of 2 reviewers calls it generated, from 0.25 s; the other calls it real.",
+            "1 of 2 reviewers says this clip looks AI-generated, from 0.25 s; the other says it looks real.",
         ),
         (
             traces("REAL", LATER, FAKE),
-            "2 of 3 reviewers call it generated, from 0.25 s at the earliest; the other calls it real.",
+            "2 of 3 reviewers say this clip looks AI-generated, from 0.25 s at the earliest; the other says it looks real.",
         ),
         (
             traces(FAKE, "REAL", "REAL"),
-            "1 of 3 reviewers calls it generated, from 0.25 s; the other 2 call it real.",
+            "1 of 3 reviewers says this clip looks AI-generated, from 0.25 s; the other 2 say it looks real.",
         ),
-        (traces(FAKE, FAKE), "Both reviewers call it generated, from 0.25 s."),
-        (traces("REAL", "REAL", "REAL"), "All 3 reviewers call it real."),
+        (traces(FAKE, FAKE), "Both reviewers say this clip looks AI-generated, from 0.25 s."),
+        (traces("REAL", "REAL", "REAL"), "All 3 reviewers say this clip looks real."),
         (
             traces(FAKE, "REAL", "hm", SILENCE),
             FOUR,
         ),
         (traces(SILENCE, SILENCE), "Both reviewers gave no answer (rate limited)."),
-        ([{"reality": "<answer>1</answer>"}], "one calls it real."),
-        ([{"realism": "<answer>2</answer>"}], "one grades its realism 2 of 5 (poor)."),
+        ([{"reality": "<answer>1</answer>"}], "one says this clip looks real."),
+        (
+            [{"realism": "<answer>2</answer>"}],
+            "one rates the realism of this clip as 2 of 5 (poor).",
+        ),
         (
             [{"realism": "<answer>2</answer>"}, {"realism": "<answer>4</answer>"}],
-            "Both reviewers grade its realism 2 of 5 (poor) to 4 of 5 (good).",
+            "Both reviewers rate the realism of this clip as 2 of 5 (poor) to 4 of 5 (good).",
         ),
         (
             [{"trace": FAKE, "reality": "<answer>1</answer>"}],
-            "one calls it both generated and real.",
+            "one says that this clip looks AI-generated, and also that it looks real.",
         ),
         (
             [{"trace": "REAL", "realism": "<answer>2</answer>"}],
-            "one calls it real.",
+            "one says this clip looks real.",
         ),
     ],
 )
 def test_one_sentence_tells_who_calls_it_what(ball, said, told) -> None:
     assert opening(hear(ball, *said)) == told
+
+
+def test_models_behind_a_server_are_called_ai_models(ball) -> None:
+    two = {"openai/gpt-5": {"trace": FAKE}, "vllm/qwen3-vl": {"trace": "REAL"}}
+    assert opening(review_with(ball, two)) == (
+        "1 of 2 AI models says this clip looks AI-generated, from 0.25 s; the other says it looks real."
+    )
+    one = {"openai/gpt-5": {"trace": FAKE}}
+    assert opening(review_with(ball, one)) == (
+        "The AI model openai/gpt-5 says this clip looks AI-generated, from 0.25 s."
+    )
+    mixed = {"openai/gpt-5": {"trace": "REAL"}, "coin": {"trace": "REAL"}}
+    assert opening(review_with(ball, mixed)) == "Both reviewers say this clip looks real."
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("openai/gpt-5", "AI model"),
+        ("coin", "fixed rule, no AI model"),
+        ("recorded:said", "recorded answers"),
+        ("command:detector", "program"),
+        ("http:detector", "service"),
+        ("my object", "reviewer"),
+    ],
+)
+def test_the_kind_of_a_reviewer_is_named(name, kind) -> None:
+    assert name_kind(name) == kind
 
 
 def test_the_first_onset_is_the_earliest_that_anybody_names(ball) -> None:
@@ -108,6 +145,6 @@ def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
     changed = plan_variants(review.clip)[0]
     trials = (Trial(variant=changed, opinions=turned.opinions),)
     assert opening(replace(review, trials=trials)) == (
-        "1 of 2 reviewers is unsure (its verdict turns when the clip is changed a little); "
-        "the other calls it real."
+        "1 of 2 reviewers is unsure (its verdict changes when the clip is changed a little); "
+        "the other says it looks real."
     )

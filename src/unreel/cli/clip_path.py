@@ -1,6 +1,8 @@
 """A clip as it is typed: a file of this machine. An address is refused with what to do instead."""
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +24,48 @@ class ClipPath(click.Path):
             problem = "is an address, not a file, and clips are opened from this machine alone"
             raise UnreadableSourceError(str(value), problem, _download(str(value)))
         return super().convert(value, param, ctx)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipBatch:
+    """Clips that a command reviews."""
+
+    files: tuple[Path, ...]
+    n_skipped_links: int = 0
+    """Symbolic links in folders, which are not followed."""
+    has_index: bool = False
+    """True if there are several clips, or a folder was named: they get an index page."""
+
+
+def list_clips(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
+    """Return the clips of `typed`: files as they are, and the videos below each folder.
+
+    Nothing in the folder `out` counts: earlier evidence holds clips too.
+
+    Raises:
+        UnreadableSourceError: There is no video below a folder.
+    """
+    from unreel.benchmarks.entry import Rejected
+    from unreel.benchmarks.folders import walk_videos
+
+    written = None if out is None else out.resolve()
+    files: dict[Path, None] = {}
+    n_links = 0
+    for path in typed:
+        if not path.is_dir():
+            files[path] = None
+            continue
+        rows = list(walk_videos(path))
+        n_links += sum(isinstance(row, Rejected) for row in rows)
+        videos = [path / row for row in rows if isinstance(row, str)]
+        own = [v for v in videos if written is None or written not in v.resolve().parents]
+        if not own:
+            problem = f"no video is in this folder, and {len(rows)} symbolic links are not followed"
+            remedy = "Name a folder with video files, or the files themselves"
+            raise UnreadableSourceError(str(path), problem, remedy)
+        files.update(dict.fromkeys(own))
+    has_index = len(files) > 1 or any(path.is_dir() for path in typed)
+    return ClipBatch(files=tuple(files), n_skipped_links=n_links, has_index=has_index)
 
 
 def _download(address: str) -> str:

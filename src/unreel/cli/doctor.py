@@ -30,6 +30,7 @@ BRINGS: Final[Mapping[str, str]] = {
     "provenance": "Content Credentials (C2PA) beside a verdict",
     "ray": "`unreel eval --engine ray`",
     "report": "`unreel report`: runs as pages",
+    "review": "words over the picture and Content Credentials in `unreel review`",
     "sts": "`unreel score --sts`",
     "transnet": "a learned detector of cuts for `unreel curate`",
 }

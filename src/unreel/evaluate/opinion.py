@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.text import is_refusal
 from unreel.protocols.wording import Wording
 from unreel.reviewers.asking import Asked
 from unreel.reviewers.contract import Exhibit
@@ -40,8 +41,17 @@ class Opinion(Asked):
         return None if self.verdict is None else self.wording.decision(self.verdict)
 
     @property
+    def is_refusal(self) -> bool:
+        """True if the reviewer declined to answer: by its server's word or in its text."""
+        if isinstance(self.outcome, Failure):
+            return self.outcome.reason is FailureReason.REFUSED
+        return not self.is_readable and is_refusal(self.outcome.text)
+
+    @property
     def headline(self) -> str:
         """The verdict in a word or two, or that there is none."""
+        if self.is_refusal:
+            return "refused to answer"
         return "no answer" if self.verdict is None else self.wording.headline(self.verdict)
 
     @property
@@ -51,6 +61,8 @@ class Opinion(Asked):
             return plain(str(self.outcome))
         if self.verdict is None or self.is_readable:
             return None
+        if self.is_refusal:
+            return "the reviewer refused to answer. The text came back as it stands"
         part = self.decision
         why = part.reason.value if isinstance(part, Unparsed) else ""
         return (

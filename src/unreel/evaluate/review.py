@@ -53,6 +53,8 @@ class Review:
 
     clip: Clip
     opinions: tuple[Opinion, ...]
+    mode: Mode = "strict"
+    """How the answers were read."""
     trials: tuple[Trial, ...] = ()
     """What was said of variants of the clip; empty where nobody asked."""
 
@@ -142,6 +144,23 @@ def describe_reviewers(
     return tuple(openers.values())
 
 
+def tell_assumed_space(
+    models: Sequence[str], inquiry: Inquiry, *, box_space: str | None = None
+) -> str:
+    """Return a sentence that names models whose boxes are read as pixels by assumption; or ""."""
+    if not any(protocol(name).needs_box_space for name in inquiry.protocols):
+        return ""
+    keys = given({"box_space": box_space})
+    sections = [check_sections(ReviewerSection, {"model": model} | keys) for model in models]
+    names = [section.served_name for section in sections if section.assumes_box_space]
+    if not names:
+        return ""
+    return (
+        f"The model family of {', '.join(names)} is unknown: boxes are read as pixels of the frames "
+        "that were sent. If they are misplaced, state the unit, for example --box-space permille."
+    )
+
+
 def survey_clip(file: Path, reader: MediaReader) -> Clip | Failure:
     """The clip at `file`: its bytes hashed, its streams read."""
     facts = reader.probe(file)
@@ -176,4 +195,5 @@ async def review_clip(
         return opinion
 
     questions = [hear(asked, name) for name in inquiry.protocols for asked in reviewers]
-    return Review(clip=clip, opinions=tuple(await asyncio.gather(*questions)))
+    opinions = tuple(await asyncio.gather(*questions))
+    return Review(clip=clip, opinions=opinions, mode=inquiry.mode)

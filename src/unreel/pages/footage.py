@@ -66,7 +66,7 @@ def prepare_footage(
         src = data_uri(Path(clip.location).read_bytes(), mime)
     else:
         src = name
-        Folder(out).copy(Path(clip.location), name)
+        Folder(out, published=True).copy(Path(clip.location), name)
     video = facts.video
     return Footage(
         src=src,
@@ -89,7 +89,7 @@ def _copy(clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int) -> F
     src = data_uri(data, mime)
     if len(data) > inline_bytes:
         src = name
-        Folder(out).write(name, data)
+        Folder(out, published=True).write(name, data)
     return Footage(
         src=src,
         width=form.width,

@@ -37,15 +37,17 @@ _WRAPPING: Final = re.compile(
 # that also open honest answers ("I cannot see any fault", "Unfortunately") are left out on purpose.
 _NO_ANSWER: Final = re.compile(
     r"""[\W_]{0,10}(?:
+      (?P<refusal>
         (?:i['\u2019]m|i\ am|we['\u2019]re|we\ are)\ (?:very\ |so\ |really\ )?sorry\b
       | lo\ siento\b | es\ tut\ mir\ leid | (?:je\ suis\ )?désolée?\b | mi\ dispiace\b | desculpe\b | sinto\ muito\b
       | извините\b | к\ сожалению,?\ я\ не\ могу | 抱歉 | 对不起 | 對不起 | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
       | sorry\b | as\ an?\ (?:ai|large)\b | (?:i|we)\ apologi[sz]e\b
       | (?:(?:i|we)\ (?:can['\u2019]?t|cannot|can\ not|could\ not|couldn['\u2019]t|am\ unable\ to|am\ not\ able\ to)
         | i['\u2019]m\ (?:unable|not\ able)\ to | unable\ to)\ (?:\w{1,20}\ )?
-        (?:help|assist|determine|decide|tell|say|judge|verify|assess|evaluate|analy[sz]e|answer|comply
-        |provide|view|watch|rate|score|access|open|play|process|fulfil|be\ (?:sure|certain))
+        (?:help|assist|assess|evaluate|analy[sz]e|answer|comply|provide|view|watch|rate|score|access|open
+        |play|process|fulfil|(?P<undecided>determine|decide|tell|say|judge|verify|be\ (?:sure|certain)))
       | (?:i|we)\ (?:do\ not|don['\u2019]t)\ (?:\w{1,20}\ )?have\ (?:access|the\ ability)
+      )
       | no\ (?:video|frames?)\ (?:was|were|is|are|has|have|could|provided|found|attached)
       | [\w.]{0,40}(?:error|exception)(?:\ (?:code|occurred|while|when|from)\b|["']?\s{0,3}[:\[({\d]|$)
       | traceback\b | bad\ request\b | rate\ limit | <!doctype | <html | \d{1,4}\ validation\ error
@@ -103,6 +105,12 @@ def _digits() -> dict[int, str | None]:
 def is_no_answer(text: str) -> bool:
     """True for a text that begins as a refusal or as a server's error message."""
     return _NO_ANSWER.match(text.lstrip()[:SHORT]) is not None
+
+
+def is_refusal(text: str) -> bool:
+    """Return True if the answer after the thoughts begins as a refusal; "I cannot tell" is none."""
+    match = _NO_ANSWER.match(after_thinking(text).lstrip()[:SHORT])
+    return match is not None and match["refusal"] is not None and match["undecided"] is None
 
 
 def tagged(text: str, name: str, mode: Mode) -> list[str]:

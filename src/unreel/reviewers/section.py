@@ -159,6 +159,12 @@ class ReviewerSection(Section):
         return _taught(self.model)
 
     @property
+    def assumes_box_space(self) -> bool:
+        """Return True if nothing states what boxes of a served model count in, so pixels are assumed."""
+        own = self._family() if self.is_served and self.box_space is None else None
+        return own is not None and own.name == "unknown" and self.family is None
+
+    @property
     def learns(self) -> bool:
         """Whether it learns from a benchmark before it answers."""
         return self.model in FITTED

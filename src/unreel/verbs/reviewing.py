@@ -42,7 +42,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     protocols: str | Sequence[str] = REVIEWED,
     condition: Way | None = None,
     trusted: bool = False,
-    parser: Mode = "strict",
+    parser: Mode = "lenient",
     perturb: bool = False,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
@@ -56,7 +56,7 @@ def review(  # noqa: PLR0913  one parameter for each option
         protocols: the instruments: `trace`, `realism`, `reality`.
         condition: how the question is put, for example `{"sampling": "uniform-16"}`.
         trusted: open the file in this process; by default a confined child does.
-        parser: read the form that was asked for, or (`lenient`) also its usual variations.
+        parser: `lenient` also reads usual variations of the form that was asked for, `strict` that form alone.
         perturb: ask again about the clip recompressed, scaled and cropped, 4 times the questions;
             `stabilities` of the review tells whose verdict holds.
         reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
@@ -86,7 +86,7 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     protocols: str | Sequence[str] = REVIEWED,
     condition: Way | None = None,
     trusted: bool = False,
-    parser: Mode = "strict",
+    parser: Mode = "lenient",
     perturb: bool = False,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:

@@ -17,7 +17,7 @@ LEAST_CONFIDENCE: Final = 0.6
 LEAST_LETTERS: Final = 2
 """Lone letters are mostly edges that happen to look like one."""
 
-_ENGINE: Final = Lazy("rapidocr:RapidOCR", extra="curate")
+_ENGINE: Final = Lazy("rapidocr:RapidOCR", extra="review")
 _QUIET_AND_SINGLE: Final = {
     "Global.log_level": "critical",
     "Global.use_cls": False,  # no mark stands on its head

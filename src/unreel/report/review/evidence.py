@@ -28,10 +28,11 @@ from unreel.pages import player
 from unreel.pages.footage import BESIDE, Footage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
 from unreel.protocols.protocol import protocol
+from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks, known_traces
-from unreel.report.review.opening import first_onset_us, opening
-from unreel.report.review.opinion_text import NO_PROOF, agreements, tone
+from unreel.report.review.opening import first_onset_us, name_kind, opening
+from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, tone
 from unreel.report.review.origin import Origin
 from unreel.report.review.record import Record, tell_record
 from unreel.report.review.result import FORM, review_document
@@ -98,6 +99,7 @@ def write_evidence(
         on_frames: callback that receives the number of frames drawn so far.
     """
     _clear(out, review.clip)
+    folder = Folder(out, published=True)
     footage = prepare_footage(review.clip, out, reader=reader)
     duration_us = _duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
@@ -105,10 +107,10 @@ def write_evidence(
 
     def write(annotated: Path | Failure) -> Evidence:
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
-        page = Folder(out).write(PAGE, html.encode())
+        page = folder.write(PAGE, html.encode())
         document = _document(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
-        result = Folder(out).write(RESULT, document.encode("utf-8", "backslashreplace"))
+        result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
         return Evidence(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills
         )
@@ -123,7 +125,7 @@ def write_evidence(
 def _clear(out: Path, clip: Clip) -> None:
     """Take away what an earlier review left, and never the clip itself."""
     source = Path(clip.location)
-    for name in (PAGE, RESULT, ANNOTATED, *BESIDE):
+    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
         if (out / name).exists() and source.exists() and source.samefile(out / name):
             raise UnsafeTargetError(str(out / name), "is the clip itself")
         Folder(out).remove(name)
@@ -149,6 +151,7 @@ def build_page(
         video=review.clip.facts.video,
         duration=tell_seconds(_duration_us(review)),
         no_proof=NO_PROOF,
+        reading=PARSERS[review.mode],
         background=background,
         footage=footage if isinstance(footage, Footage) else None,
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
@@ -216,7 +219,7 @@ def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         records = [(row["asked"], row["record"]) for row in own]
         if len({record for _, record in records}) == 1:
             records = [("", own[0]["record"])]
-        rows.append({"name": name, "answers": own, "records": records})
+        rows.append({"name": name, "kind": name_kind(name), "answers": own, "records": records})
     return rows
 
 

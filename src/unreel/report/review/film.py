@@ -39,7 +39,7 @@ def write_copy(
     """Write the annotated copy of `review` into the folder `out`: whole, or not at all."""
     commentary = comment(review, tracks, duration_us=duration_us)
     try:
-        with Folder(out).create(ANNOTATED) as file:
+        with Folder(out, published=True).create(ANNOTATED) as file:
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
             _require(made)
     except MediaError as error:

@@ -90,7 +90,12 @@ def look_for_marks(file: Path, reader: MediaReader) -> Check:
 
 
 def tell_marks(found: Watermarks, *, unread: str = "") -> Check:
-    """`found` in words; `unread` says why texts could not be read."""
+    """Return `found` in words.
+
+    Args:
+        found: marks that were found.
+        unread: sentence that says why words were not searched; "" if they were.
+    """
     sentences = [
         *_fixed(found.found),
         *_suspected(found.suspected),
@@ -98,14 +103,17 @@ def tell_marks(found: Watermarks, *, unread: str = "") -> Check:
     ]
     is_empty = not sentences
     if is_empty:
-        sentences.append("None was found. Marks are easily cropped or painted over.")
+        part = "" if found.inconclusive is None else " in the part of the picture that moves"
+        subject = "No logo" if unread else "None"
+        sentences.append(f"{subject} was found{part}. Marks are easily cropped or painted over.")
     if found.inconclusive is not None:
-        sentences.append(f"Not all could be told: {found.inconclusive}.")
+        sentences.append(f"Not everything could be searched: {found.inconclusive}.")
     if unread:
-        sentences.append(unread)
+        sentences.insert(0, unread)
+    nothing = Found.NOT_LOOKED if unread else Found.NOTHING
     return Check(
         name=MARKS,
-        found=Found.NOTHING if is_empty else Found.SOMETHING,
+        found=nothing if is_empty else Found.SOMETHING,
         says=" ".join(sentences),
         claim=next(_claims(found), ""),
     )
@@ -125,7 +133,7 @@ def _text_reader() -> tuple[ReadText | None, str]:
     try:
         return text_reader(detect_side=_READ_SIDE), ""
     except MissingExtraError as error:
-        return None, f"Texts could not be read, so that a mark counts as a logo: {error}."
+        return None, f"Words over the picture were not searched: {error}."
 
 
 def _claims(found: Watermarks) -> Iterator[str]:

@@ -11,27 +11,41 @@ from unreel.core.span import tell_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
 from unreel.evaluate.review import Review
+from unreel.report.review.origin import Origin
+from unreel.reviewers.outside.opening import COMMAND, HTTP
+from unreel.reviewers.roster import FLOORS
 
-Says = Literal["generated", "both", "unsure", "real", "graded", "unreadable", "silent"]
+Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
 _ORDER: Final[tuple[Says, ...]] = get_args(Says)
+Attention = Literal["disagreement", "failure", "generated", "none"]
+"""Why a person should look at a clip before others."""
+_MISSING: Final = {"refused", "unreadable", "silent"}
 _ONE: Final[dict[Says, str]] = {
-    "generated": "calls it generated",
-    "both": "calls it both generated and real",
-    "unsure": "is unsure (its verdict turns when the clip is changed a little)",
-    "real": "calls it real",
-    "graded": "grades its realism",
-    "unreadable": "gave an answer that cannot be read",
+    "generated": "says {clip} looks AI-generated",
+    "both": "says that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "is unsure (its verdict changes when the clip is changed a little)",
+    "real": "says {clip} looks real",
+    "graded": "rates the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave an answer that could not be read",
     "silent": "gave no answer",
 }
 _SEVERAL: Final[dict[Says, str]] = {
-    "generated": "call it generated",
-    "both": "call it both generated and real",
-    "unsure": "are unsure (their verdicts turn when the clip is changed a little)",
-    "real": "call it real",
-    "graded": "grade its realism",
-    "unreadable": "gave answers that cannot be read",
+    "generated": "say {clip} looks AI-generated",
+    "both": "say that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "are unsure (their verdicts change when the clip is changed a little)",
+    "real": "say {clip} looks real",
+    "graded": "rate the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave answers that could not be read",
     "silent": "gave no answer",
 }
+_MODEL: Final = "AI model"
+_KINDS: Final = (
+    ("recorded:", "recorded answers"),
+    (COMMAND, "program"),
+    (HTTP, "service"),
+)
 _PAIR: Final = 2
 
 
@@ -63,6 +77,27 @@ def hear(review: Review) -> tuple[Voice, ...]:
     return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
 
 
+def classify_review(review: Review, origin: Origin) -> Attention:
+    """Return why a person should look at the clip before others."""
+    says = {voice.says for voice in hear(review)}
+    is_generated = "generated" in says or bool(origin.claims)
+    if says & {"both", "unsure"} or (is_generated and "real" in says):
+        return "disagreement"
+    if says & _MISSING or not review.is_complete:
+        return "failure"
+    return "generated" if is_generated else "none"
+
+
+def name_kind(reviewer: str) -> str:
+    """Return the kind of the reviewer of that name, such as "AI model", in words for a page."""
+    for prefix, kind in _KINDS:
+        if reviewer.startswith(prefix):
+            return kind
+    if reviewer in FLOORS:
+        return "fixed rule, no AI model"
+    return _MODEL if "/" in reviewer else "reviewer"
+
+
 def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
     """When the first fault begins that anybody names; `None` where nobody names an instant."""
     return min(_onsets(opinions), default=None)
@@ -74,15 +109,18 @@ def opening(review: Review) -> str:
     if not voices:
         return "Nobody was asked about it."
     if len(voices) == 1:
-        return f"{voices[0].reviewer} {_phrase(voices[0].says, voices)}."
+        name = voices[0].reviewer
+        who = f"The {_MODEL} {name}" if name_kind(name) == _MODEL else name
+        return f"{who} {_phrase(voices[0].says, voices)}."
+    noun = f"{_MODEL}s" if all(name_kind(v.reviewer) == _MODEL for v in voices) else "reviewers"
     by_says: dict[Says, list[Voice]] = {}
     for says in _ORDER:
         if own := [voice for voice in voices if voice.says == says]:
             by_says[says] = own
-    parts = []
+    parts: list[str] = []
     for place, (says, own) in enumerate(by_says.items()):
-        who = _who(len(own), len(voices), place=place, n_groups=len(by_says))
-        parts.append(f"{who} {_phrase(says, own)}")
+        who = _who(len(own), len(voices), noun=noun, place=place, n_groups=len(by_says))
+        parts.append(f"{who} {_phrase(says, own, clip='it' if parts else 'this clip')}")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -103,6 +141,8 @@ def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) 
         says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
     elif grades:
         says = "graded"
+    elif any(opinion.is_refusal for opinion in opinions):
+        says = "refused"
     else:
         says = "silent" if len(failures) == len(opinions) else "unreadable"
     return Voice(
@@ -125,18 +165,18 @@ def _onsets(opinions: Sequence[Opinion]) -> list[int]:
     ]
 
 
-def _who(n: int, of: int, *, place: int, n_groups: int) -> str:
+def _who(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
     if n == of:
-        return "both reviewers" if of == _PAIR else f"all {of} reviewers"
+        return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
     if place == 0:
-        return f"{n} of {of} reviewers"
+        return f"{n} of {of} {noun}"
     if n_groups == _PAIR:
         return "the other" if n == 1 else f"the other {n}"
     return str(n)
 
 
-def _phrase(says: Says, voices: Sequence[Voice]) -> str:
-    words = (_ONE if len(voices) == 1 else _SEVERAL)[says]
+def _phrase(says: Says, voices: Sequence[Voice], *, clip: str = "this clip") -> str:
+    words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
     onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
     grades = sorted({grade for voice in voices for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
@@ -144,7 +184,8 @@ def _phrase(says: Says, voices: Sequence[Voice]) -> str:
         return f"{words}, from {tell_seconds(onsets[0])}{_earliest(len(onsets))}"
     if grades and says == "graded":
         said = [text for _, text in grades]
-        return f"{words} {said[0]}" if len(said) == 1 else f"{words} {said[0]} to {said[-1]}"
+        rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"
+        return f"{words} as {rating}"
     return f"{words} ({', '.join(reasons)})" if reasons else words
 
 

@@ -11,13 +11,18 @@ from unreel.core.judgement import Label
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
+from unreel.protocols.protocol import Mode
 
 Tone = Literal["real", "generated", "graded", "failed"]
 
 NO_PROOF: Final = (
-    "This is what reviewers say, not forensic proof: they are often wrong, and neither a verdict nor its "
-    "absence is ground to accuse anybody."
+    "Reviewers are AI models or other programs. What they say is not forensic proof: they are often wrong, "
+    "and neither a verdict nor its absence is ground to accuse anybody."
 )
+PARSERS: Final[dict[Mode, str]] = {
+    "lenient": "Answers were read leniently: usual variations of the form that was asked for count too.",
+    "strict": "Answers were read strictly: the form that was asked for counts alone.",
+}
 
 
 def tone(opinion: Opinion) -> Tone:

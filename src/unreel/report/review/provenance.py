@@ -73,7 +73,7 @@ class Provenance(BaseModel):
 def read_provenance(file: Path, *, without_seccomp: bool = False) -> Provenance:
     """The manifest of `file`; what cannot be read is a state, never an exception."""
     if find_spec("c2pa") is None:
-        return _not_looked_for("c2pa-python is not installed (pip install 'unreel[provenance]')")
+        return _not_looked_for("c2pa-python is not installed (pip install 'unreel[review]')")
     form = _sniff(file)
     if form is None:
         return _not_looked_for("the library does not read this kind of file")

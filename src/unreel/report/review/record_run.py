@@ -5,11 +5,12 @@ from pathlib import Path
 from unreel.core.plain import plain
 from unreel.evaluate.job import Run
 from unreel.evaluate.scoring import score_run
+from unreel.protocols.protocol import Mode
 from unreel.report.review.record import Record
 
 
-def read_records(run: Run) -> tuple[Record, ...]:
-    """What `run` tells of its reviewer, for each of its conditions. Nobody is asked."""
+def read_records(run: Run, mode: Mode) -> tuple[Record, ...]:
+    """Return the figures of the reviewer of `run` for each condition, its answers read in `mode`."""
     figures = run.recipe.instrument.figures
     ranking = figures.ranks_by(judged=False)
     sides = [metric for metric in figures.sides if figures[metric].better == "more"]
@@ -22,5 +23,5 @@ def read_records(run: Run) -> tuple[Record, ...]:
             benchmark=plain(Path(run.recipe.benchmark).name),
             figures=tuple((figure, score.scorecard[figure.metric]) for figure in told),
         )
-        for score in score_run(run, mode=run.recipe.reviewer.parser)
+        for score in score_run(run, mode=mode)
     )

@@ -10,7 +10,7 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluate.opinion import Opinion
 from unreel.evaluate.review import Review
-from unreel.report.review.opening import hear, opening
+from unreel.report.review.opening import classify_review, hear, opening
 from unreel.report.review.opinion_text import agreements
 from unreel.report.review.origin import Origin
 from unreel.report.review.record import Record, matching, tell_record
@@ -27,6 +27,8 @@ def review_document(
     return {
         "file": review.clip.location,
         "clip": review.clip.id,
+        "parser": review.mode,
+        "attention": classify_review(review, origin),
         "summary": [opening(review), *origin.claims],
         "reviewers": [
             {

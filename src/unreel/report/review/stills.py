@@ -150,7 +150,7 @@ def write_stills(
 ) -> Stills:
     """Write a frame, and where a place was marked a cut-out, of each fault into `out`/stills."""
     faults = list(find_faults(tracks, duration_us=duration_us))
-    shown, folder = faults[:MOST_STILLS], Folder(out)
+    shown, folder = faults[:MOST_STILLS], Folder(out, published=True)
     stills: list[Still] = []
     width, height = clip.size
     at_once = max(1, _HELD_BYTES // (3 * width * height))

@@ -1,0 +1,329 @@
+"""The work of `unreel review`: clips before reviewers, one after the other."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.cli.clip_path import ClipBatch
+from unreel.cli.output import say
+from unreel.cli.stopping import Stopped
+from unreel.core.errors import MachineError, SandboxError
+from unreel.core.failure import Failure
+from unreel.core.names import plain_name
+from unreel.core.settings import Settings
+from unreel.core.writing import Folder
+from unreel.protocols.protocol import REVIEWED
+
+if TYPE_CHECKING:
+    from unreel.core.clip import Clip
+    from unreel.core.trace import Trace
+    from unreel.evaluate.opinion import Opinion
+    from unreel.evaluate.review import Inquiry, Review
+    from unreel.media.reader import MediaReader
+    from unreel.protocols.protocol import Mode
+    from unreel.report.review.index_page import IndexEntry
+    from unreel.report.review.origin import Origin
+    from unreel.report.review.record import Record
+    from unreel.reviewers.asking import Desk
+    from unreel.reviewers.opening import Opener, OpenReviewer
+    from unreel.reviewers.parts import Showing
+
+_FIRST_ASK_S: Final = 0.2
+_LATE_S: Final = 1.0
+"""An answer that comes later than this is told at once: somebody waits for the others."""
+_PIPE_WIDTH: Final = 110
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest:
+    """What was typed of the question."""
+
+    models: tuple[str, ...]
+    protocols: tuple[str, ...]
+    condition: Mapping[str, str]
+    parser: "Mode"
+    recorded: Path | None
+    prices: Path | None
+    deadline_s: float | None
+    show: "Showing | None"
+    box_space: str | None
+    perturb: bool
+    runs: tuple[str, ...]
+    sample: bool
+
+
+class ReviewDesk:
+    """Takes clips in, has them reviewed, and shows what comes back as it comes."""
+
+    def __init__(
+        self,
+        ask: ReviewRequest,
+        *,
+        settings: Settings,
+        reader: "MediaReader",
+        out: Path | None,
+        browser: str,
+        quiet: bool,
+    ) -> None:
+        self._ask, self._settings, self._reader = ask, settings, reader
+        self._out, self._browser, self._quiet = out, browser, quiet
+        self.is_complete = True
+        self.note = ""
+        self._records: tuple[Record, ...] = ()
+        self._entries: list[IndexEntry] = []
+
+    async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
+        """A row for each file, in order."""
+        from unreel.evaluate.review import survey_clip
+
+        files = batch.files
+        # The process that opens files warms up while this one loads the rest.
+        loop = asyncio.get_running_loop()
+        surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
+        inquiry, openers = self._describe()
+        self._records = _read_records(self._ask.runs, self._settings, self._ask.parser)
+        from unreel.evaluate.stability import tell_questions
+        from unreel.reviewers.asking import Desk
+        from unreel.reviewers.opening import ReviewerPool
+
+        if self.note:
+            say(self.note)
+        if self._ask.perturb:
+            say(tell_questions(len(files) * len(inquiry.protocols) * len(openers)))
+        rows: list[dict[str, object]] = []
+        try:
+            async with ReviewerPool() as pool:
+                reviewers = [pool.open(opener) for opener in openers]
+                desk = Desk(self._reader)
+                both = zip(files, surveys, strict=True)
+                for place, (file, survey) in enumerate(both, start=1):
+                    name = f"{place:03d}-{plain_name(file.stem)}" if batch.has_index else ""
+                    ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
+                    rows.append(await self._row_of(file, survey, ask=ask, name=name))
+        finally:
+            if self._entries:
+                self._write_index(batch)
+        if not self._quiet:
+            from unreel.report.review.opinion_text import NO_PROOF, PARSERS
+
+            say(PARSERS[inquiry.mode], NO_PROOF)
+        return rows
+
+    def _write_index(self, batch: ClipBatch) -> None:
+        from unreel.report.review.index_page import IndexNotes, tell_attention, write_index
+
+        if batch.n_skipped_links:
+            say(f"symbolic links that were skipped: {batch.n_skipped_links}")
+        say(tell_attention(self._entries))
+        if self._out is not None:
+            notes = IndexNotes(
+                made_at=datetime.now(UTC),
+                n_skipped_links=batch.n_skipped_links,
+                n_left=len(batch.files) - len(self._entries),
+                note=self.note,
+            )
+            say(f"index in {write_index(self._entries, self._out, notes)}")
+
+    async def _row_of(
+        self,
+        file: Path,
+        survey: "Awaitable[Clip | Failure]",
+        *,
+        ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
+        name: str,
+    ) -> dict[str, object]:
+        """What came of one file; whatever it leads to, the next one has its turn."""
+        from unreel.engine.stage import failure_of
+
+        try:
+            clip = await survey
+            if not isinstance(clip, Failure):
+                found = asyncio.create_task(ask(clip))
+                # The question first: reading the origin starts a process that slows it down.
+                await asyncio.wait([found], timeout=_FIRST_ASK_S)
+                from unreel.report.review.origin import read_origin
+
+                origin = await asyncio.to_thread(
+                    read_origin,
+                    clip,
+                    reader=self._reader,
+                    without_seccomp=bool(self._settings.media_without_seccomp),
+                    drawn=self._ask.sample,
+                )
+                return self._report(await found, origin, name)
+        except (MachineError, SandboxError):
+            raise
+        except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
+            clip = failure_of(error)
+        self.is_complete = False
+        say(f"{file}: {clip}")
+        if name:
+            from unreel.report.review.index_page import make_failed_entry
+
+            self._entries.append(make_failed_entry(file, clip))
+        return {"file": str(file), "attention": "failure", "failure": clip}
+
+    def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
+        from unreel.cli.contacts import require_somebody, tell_contacts
+        from unreel.evaluate.review import (
+            describe_reviewers,
+            inquire,
+            taught_protocols,
+            tell_assumed_space,
+        )
+
+        ask = self._ask
+        protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
+        inquiry = inquire(protocols, ask.condition, mode=ask.parser, models=ask.models)
+        if ask.sample:
+            from unreel.evaluate.sample import NOTE, sample_reviewers
+
+            self.note = NOTE
+            return inquiry, sample_reviewers()
+        tell_contacts(ask.models, self._settings)
+        require_somebody(ask.models, self._settings)
+        openers = describe_reviewers(
+            ask.models,
+            inquiry,
+            settings=self._settings,
+            recorded=ask.recorded,
+            prices=ask.prices,
+            deadline_s=ask.deadline_s,
+            show=ask.show,
+            box_space=ask.box_space,
+        )
+        recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
+        notes = [tell_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
+        if recorded:
+            notes.append(
+                f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
+            )
+        self.note = " ".join(filter(None, notes))
+        return inquiry, openers
+
+    async def _ask_about(
+        self,
+        clip: "Clip",
+        *,
+        reviewers: "Sequence[OpenReviewer]",
+        inquiry: "Inquiry",
+        desk: "Desk",
+    ) -> "Review":
+        from unreel.evaluate.review import review_clip
+
+        asked_s = time.monotonic()
+
+        def tell(opinion: "Opinion") -> None:
+            if time.monotonic() - asked_s > _LATE_S:
+                protocol = opinion.question.instrument.protocol
+                say(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
+
+        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
+        if not self._ask.perturb:
+            return found
+        from unreel.evaluate.perturbing import ask_again
+
+        return await ask_again(
+            found,
+            reviewers,
+            inquiry=inquiry,
+            desk=desk,
+            reader=self._reader,
+            on_variant=lambda variant: say(f"asks again, {variant.name}: {variant}"),
+        )
+
+    def _report(self, found: "Review", origin: "Origin", name: str) -> dict[str, object]:
+        from unreel.report.review.result import review_document
+
+        self.is_complete &= found.is_complete
+        if not self._quiet:
+            self._show(found, origin)
+        row = review_document(found, origin, records=self._records)
+        written: dict[str, object] = {}
+        if self._out is not None:
+            folder = Folder(self._out, published=True).make(name) if name else self._out
+            row["evidence"] = written = self._write(found, folder, origin)
+        if name:
+            from unreel.report.review.index_page import make_entry
+
+            folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
+            self._entries.append(make_entry(found, origin, folder=folder_name, has_pdf=has_pdf))
+        return row
+
+    def _show(self, found: "Review", origin: "Origin") -> None:
+        from unreel.cli.console import open_console
+        from unreel.report.review.terminal import review_blocks
+
+        console = open_console(pipe_width=_PIPE_WIDTH)
+        for block in review_blocks(found, origin, self._records):
+            console.print(block)
+
+    def _write(self, found: "Review", folder: Path, origin: "Origin") -> dict[str, object]:
+        from unreel.cli.meter import copy_meter
+        from unreel.report.review.evidence import PAGE, Background, write_evidence
+
+        truth: tuple[Trace, ...] = ()
+        if self._ask.sample:
+            from unreel.evaluate.sample_clip import sample_truth
+
+            truth = sample_truth()
+        background = Background(
+            origin=origin,
+            made_at=datetime.now(UTC),
+            truth=truth,
+            note=self.note,
+            records=self._records,
+        )
+        try:
+            with copy_meter(found.clip.facts.video.n_frames) as on_frames:
+                evidence = write_evidence(
+                    found,
+                    folder,
+                    reader=self._reader,
+                    background=background,
+                    on_page=lambda page: say(f"evidence in {page}"),
+                    on_frames=on_frames,
+                )
+        except Stopped as stopped:
+            stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
+            raise
+        if isinstance(evidence.annotated, Failure):
+            say(f"no annotated copy: {evidence.annotated}")
+        return {
+            "page": str(evidence.page),
+            **self._print(evidence.page),
+            "result": str(evidence.result),
+            "annotated": _path_or_failure(evidence.annotated),
+            **evidence.stills.to_json(),
+        }
+
+    def _print(self, page: Path) -> dict[str, object]:
+        if not self._browser:
+            return {}
+        from unreel.report.review.browser_pdf import PDF, write_pdf
+
+        say(f"prints {page.parent / PDF}")
+        if problem := write_pdf(page, browser=self._browser):
+            self.is_complete = False
+            say(f"no PDF: {problem}. Open {page} in a browser and print it there")
+            return {"pdf": None}
+        return {"pdf": str(page.parent / PDF)}
+
+
+def _read_records(runs: Sequence[str], settings: Settings, mode: "Mode") -> "tuple[Record, ...]":
+    if not runs:
+        return ()
+    from unreel.evaluate.finding import open_named_run
+    from unreel.report.review.record_run import read_records
+
+    opened = [open_named_run(run, settings) for run in runs]
+    return tuple(record for run in opened for record in read_records(run, mode))
+
+
+def _path_or_failure(written: Path | Failure) -> object:
+    return str(written) if isinstance(written, Path) else written

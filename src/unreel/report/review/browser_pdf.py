@@ -1,0 +1,76 @@
+"""The evidence page as PDF, printed by a Chromium of this machine."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from unreel.core.writing import Folder
+
+PDF: Final = "evidence.pdf"
+BROWSERS: Final = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+)
+_SECONDS: Final = 120.0
+_FLAGS: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing leaves this machine
+    "--virtual-time-budget=10000",  # until the player shows the first onset
+    "--no-pdf-header-footer",
+)
+
+
+def find_browser() -> str | None:
+    """Return the path of a Chromium, Chrome or Edge of this machine; `None` if there is none."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def lacks_sandbox() -> bool:
+    """Return True if Chromium cannot use its own sandbox here: it refuses to for root."""
+    return os.geteuid() == 0
+
+
+def write_pdf(page: Path, *, browser: str, seconds: float = _SECONDS) -> str:
+    """Print `page` as PDF into its folder; return why that was not possible, or "".
+
+    Args:
+        page: HTML file.
+        browser: path of the browser, from `find_browser`.
+        seconds: timeout.
+    """
+    with tempfile.TemporaryDirectory(prefix="unreel-") as temporary:
+        printed = Path(temporary) / PDF
+        command = [browser, *_FLAGS, f"--user-data-dir={temporary}/profile"]
+        command += ["--no-sandbox"] if lacks_sandbox() else []
+        command += [f"--print-to-pdf={printed}", page.resolve().as_uri()]
+        # Keys of model providers stay here.
+        environment = {"PATH": os.defpath, "HOME": temporary}
+        try:
+            subprocess.run(  # noqa: S603  a browser of this machine, and a page that we wrote
+                command,
+                check=True,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            return f"{browser} printed none within {seconds:g} s"
+        except (OSError, subprocess.CalledProcessError) as error:
+            return f"{browser} printed none: {error}"
+        if not printed.is_file():
+            return f"{browser} printed none"
+        Folder(page.parent, published=True).write(PDF, printed.read_bytes())
+        return ""

@@ -1,0 +1,141 @@
+"""The index page of several reviewed clips, those that need a look first on top."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from unreel.core.failure import Failure
+from unreel.core.plain import plain
+from unreel.core.writing import Folder
+from unreel.evaluate.review import Review
+from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
+from unreel.pages.footage import data_uri
+from unreel.pages.page import render, whole_page
+from unreel.report.review.browser_pdf import PDF
+from unreel.report.review.evidence import PAGE
+from unreel.report.review.opening import Attention, classify_review, opening
+from unreel.report.review.opinion_text import NO_PROOF
+from unreel.report.review.origin import Origin
+
+INDEX: Final = "index.html"
+_TITLES: Final[dict[Attention, str]] = {
+    "disagreement": "Verdicts disagree",
+    "failure": "A verdict is missing",
+    "generated": "Looks AI-generated",
+    "none": "The rest",
+}
+_THUMB: Final = 240
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """One reviewed clip on the index page."""
+
+    file: Path
+    attention: Attention
+    sentence: str
+    claims: tuple[str, ...] = ()
+    """Sentences by which the file itself says that it was generated."""
+    folder: str = ""
+    """Folder of its evidence, from the index; "" if none was written."""
+    has_pdf: bool = False
+    thumb: bytes = b""
+    """A small JPEG of the clip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexNotes:
+    """Facts of the whole review that the index page states beside its clips."""
+
+    made_at: datetime
+    n_skipped_links: int = 0
+    n_left: int = 0
+    """Clips that were not reviewed because the command was stopped."""
+    note: str = ""
+
+
+def make_entry(review: Review, origin: Origin, *, folder: str, has_pdf: bool) -> IndexEntry:
+    """Return the entry of a reviewed clip; its evidence is in `folder`, seen from the index."""
+    exhibits = [opinion.exhibit for opinion in review.opinions if opinion.exhibit]
+    frames = [frame for exhibit in exhibits for frame in exhibit.frames]
+    return IndexEntry(
+        file=Path(review.clip.location),
+        attention=classify_review(review, origin),
+        sentence=opening(review),
+        claims=origin.claims,
+        folder=folder,
+        has_pdf=has_pdf,
+        thumb=_shrink(frames[len(frames) // 2].jpeg) if frames else b"",
+    )
+
+
+def make_failed_entry(file: Path, failure: Failure) -> IndexEntry:
+    """Return the entry of a clip that could not be reviewed."""
+    return IndexEntry(file=file, attention="failure", sentence=f"Not reviewed: {failure}")
+
+
+def tell_attention(entries: Sequence[IndexEntry]) -> str:
+    """Return one sentence that says how many clips need a look first."""
+    n, total = sum(entry.attention != "none" for entry in entries), len(entries)
+    clips = "1 clip" if total == 1 else f"{total} clips"
+    if not n:
+        return (
+            f"None of {clips} needs a look first: every reviewer answered, none says that a clip looks "
+            "AI-generated, and no verdicts disagree."
+        )
+    return f"{n} of {clips} {'needs' if n == 1 else 'need'} a look first."
+
+
+def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> Path:
+    """Write the index page of `entries` into the folder `out`."""
+    names = _name_files([entry.file for entry in entries])
+    rows = [
+        {
+            "name": name,
+            "page": quote(f"{entry.folder}/{PAGE}") if entry.folder else "",
+            "pdf": quote(f"{entry.folder}/{PDF}") if entry.has_pdf else "",
+            "sentence": entry.sentence,
+            "claims": entry.claims,
+            "attention": entry.attention,
+            "thumb": data_uri(entry.thumb, "image/jpeg") if entry.thumb else "",
+        }
+        for name, entry in zip(names, entries, strict=True)
+    ]
+    groups = [
+        (title, own)
+        for attention, title in _TITLES.items()
+        if (own := [row for row in rows if row["attention"] == attention])
+    ]
+    body = render(
+        "unreel.report.review:index.html",
+        sentence=tell_attention(entries),
+        groups=groups,
+        notes=notes,
+        no_proof=NO_PROOF,
+        version=version("unreel"),
+    )
+    html = whole_page(
+        title="Reviewed clips",
+        body=body,
+        styles=["unreel.report.review:evidence.css", "unreel.report.review:index.css"],
+        scripts=[],
+        data={},
+    )
+    return Folder(out, published=True).write(INDEX, html.encode())
+
+
+def _name_files(files: Sequence[Path]) -> list[str]:
+    """Return the name of each file, with its folders if another file has the same name."""
+    names = [file.name for file in files]
+    return [
+        plain(str(file) if names.count(name) > 1 else name)
+        for file, name in zip(files, names, strict=True)
+    ]
+
+
+def _shrink(jpeg: bytes) -> bytes:
+    return encode_jpeg(fit_longest(decode_jpeg(jpeg), _THUMB), quality=72)
