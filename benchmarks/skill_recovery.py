@@ -7,12 +7,14 @@ Reviewers of known ability judge clips of creators of known realism; every scene
 one by each creator. Six plays: every cell; cells missing not at random (strong reviewers are
 asked about convincing creators, weak ones about crude ones); scenes that differ, so that answers about one
 are alike; fewer or more slips; and a small season. Prints the mean and the least rank correlation with
-the truth, that of raw means, and how often 95 % intervals hold the truth.
+the truth, that of raw means, and how often 95 % intervals hold the truth. Then one of five reviewers answers
+"generated" whatever it sees, but for a share of its answers: how often its ability is unmeasured, the
+largest that it gets, and how often that of the four others is unmeasured.
 """
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,9 @@ WORLDS = {
     "slips of 3 in 100": World(slips=0.03),
     "6 x 6 over 30 scenes": World(reviewers=6, creators=6, scenes=30),
 }
+
+
+CONSTANT_SHARES = (0.0, 0.01, 0.03, 0.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,6 +182,26 @@ def try_world(world: World, *, runs: int, redraw: bool = True) -> dict[str, floa
     return found | {f"{name}: held": float(np.mean(hits)) for name, hits in held.items()}
 
 
+def try_constant_reviewer(share: float, *, runs: int, scenes: int = 100) -> dict[str, float]:
+    """The first of five reviewers says "real" with the chance `share`, and otherwise "generated"."""
+    world = World(reviewers=5, creators=5, scenes=scenes)
+    abilities, n_honest = [], 0
+    for run in range(runs):
+        rng = np.random.default_rng([run, scenes])
+        answers = draw_answers(world, draw_truth(world, rng), rng)
+        constant = rng.random(len(answers.generated)) >= share
+        said = np.where(answers.reviewer == 0, constant, answers.generated)
+        found = measure_skill(replace(answers, generated=said), Shape(5, 5)).ability
+        abilities.append(found[0].value if isinstance(found[0], Estimate) else np.nan)
+        n_honest += sum(isinstance(one, Estimate) for one in found[1:])
+    measured = np.abs(np.array(abilities))[~np.isnan(abilities)]
+    return {
+        "constant: unmeasured": 1 - len(measured) / runs,
+        "constant: largest": float(measured.max(initial=0.0)),
+        "others: unmeasured": 1 - n_honest / (4 * runs),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
@@ -186,6 +211,9 @@ def main() -> None:
         name: try_world(world, runs=asked.runs, redraw=not world.scene_spread)
         for name, world in WORLDS.items()
     }
+    for share in CONSTANT_SHARES:
+        name = f"one of five says generated in {1 - share:.0%}"
+        found[name] = try_constant_reviewer(share, runs=asked.runs)
     if asked.json:
         print(json.dumps(found, indent=2))
         return

@@ -252,7 +252,9 @@ def test_constant_and_contrary_reviewers_are_told_by_ability_and_bias() -> None:
     board = rank(_played(always=constant, contrary=contrary), seed=0, resamples=50)
     always, contrary_one = _named(board, "always"), _named(board, "contrary")
     assert _value(always, "bias").low > 0
-    assert _value(always, "ability").low < 0 < _value(always, "ability").high
+    assert str(always.figures["ability"]) == str(
+        Unmeasured("its answers hardly depend on the clip")
+    )
     assert _value(contrary_one, "ability").high < 0
     assert _value(always, "balanced").value == 50
 

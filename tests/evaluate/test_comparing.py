@@ -224,6 +224,24 @@ def test_clips_that_one_of_two_did_not_judge_are_left_out_of_both_and_counted(rn
     assert found.differences[0].first == pytest.approx(_value(alone[found.differences[0].metric]))
 
 
+def test_all_clips_figures_count_what_either_side_left_unreadable_as_wrong(rng: Rng) -> None:
+    ours, theirs = _reality(rng, scenes=48), _reality(rng, scenes=48)
+    unread = protocol("reality").parse("well ...", Reading())
+    hard = [i for i, row in enumerate(theirs) if i % 2 == 0 and i < 140]
+    ours = [replace(row, outcome=unread) if i in hard else row for i, row in enumerate(ours)]
+    sides = [_side("shy", "reality", ours), _side("bold", "reality", theirs)]
+    names = ["accuracy", "accuracy-all-clips", "pooled-all-clips: Veo"]
+    (found,) = compare_sides(sides, metrics=names)
+    cards = [protocol("reality").score(rows, seed=0) for rows in (ours, theirs)]
+    for difference in found.differences[1:]:
+        expected = [_value(card[difference.metric]) for card in cards]
+        assert [difference.first, difference.second] == pytest.approx(expected)
+        assert difference.difference.high < -10
+    assert abs(found.differences[0].difference.value) < 10
+    assert (found.differences[0].difference.n, found.differences[1].difference.n) == (74, 144)
+    assert (found.n_common, found.n_invalid) == (74, 70)
+
+
 def test_a_better_reviewer_is_found_where_pairing_helps(rng: Rng) -> None:
     same = _reality(rng, scenes=100, skill=0.3)
     better = [

@@ -236,6 +236,50 @@ def test_preference(text: str, strict: object, lenient: object) -> None:
     assert outcome(parse_preference(text, reading("lenient")).real) == lenient
 
 
+NEITHER_OR_BOTH = [
+    "Neither the first nor the second is real.",
+    "Neither video 1 nor video 2 is real.",
+    "Neither the first nor the second clip appears to be a genuine recording.",
+    "Neither the first nor the second is fake.",
+    "Neither 1 nor 2 is real.",
+    "Both the first and the second are fake.",
+    "The first is fake, and so is the second.",
+    "The first is not real, and neither is the second.",
+    "The first is not real, nor is the second.",
+    "The first video is not real. The second is not real either.",
+    "The first is as fake as the second.",
+    "The first looks no more real than the second.",
+    "The first and the second are equally fake.",
+    "I can't say whether the first or the second is real.",
+    "Either the first or the second is real.",
+    "Weder das erste noch das zweite Video ist echt.",
+    "Ni le premier ni le deuxième n'est réel.",
+    "Ni el primero ni el segundo es real.",
+    "The first is real, and so is the second.",
+]
+
+
+@pytest.mark.parametrize("text", NEITHER_OR_BOTH)
+def test_a_sentence_that_says_the_same_of_both_clips_chooses_none(text: str) -> None:
+    assert len(NEITHER_OR_BOTH) == 19
+    assert isinstance(parse_preference(text, reading("lenient")).real, Unparsed)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"real": 0, "fake": 1}', FAKE),
+        ('{"real": 1, "fake": 0}', REAL),
+        ('{"real": 1, "fake": 1}', AMBIGUOUS),
+        ('{"fake": 1}', AMBIGUOUS),
+    ],
+)
+def test_fields_of_both_sides_tell_the_label_where_their_digits_are_contrary(
+    text: str, label: object
+) -> None:
+    assert outcome(parse_reality(text, reading("lenient")).label) == label
+
+
 @pytest.mark.parametrize(
     ("text", "strict"),
     [

@@ -175,6 +175,32 @@ def test_a_reviewer_that_never_errs_has_a_finite_ability_and_a_wide_interval() -
     assert coin.low < 0 < coin.high
 
 
+@pytest.mark.parametrize("share", [0.0, 0.01])
+def test_a_reviewer_that_hardly_varies_has_no_ability_and_the_others_have_theirs(
+    recovery: ModuleType, share: float
+) -> None:
+    found = recovery.try_constant_reviewer(share, runs=5, scenes=60)
+    assert found == {
+        "constant: unmeasured": 1.0,
+        "constant: largest": 0.0,
+        "others: unmeasured": 0.0,
+    }
+
+
+def test_reviewers_that_look_are_measured_however_lopsided_their_answers_are() -> None:
+    rng = np.random.default_rng(0)
+    n_creators = 40
+    answers = _answers(
+        *((0, c, s, c != REAL) for c in range(REAL, n_creators) for s in range(20)),
+        *((1, c, s, rng.random() < 0.4) for c in range(REAL, n_creators) for s in range(20)),
+        *((2, REAL, s, s == 0) for s in range(300)),
+        *((2, c, s, s < 3) for c in range(10) for s in range(30)),
+    )
+    seldom = measure_skill(answers, Shape(3, n_creators)).ability
+    assert all(isinstance(one, Estimate) for one in seldom)
+    assert seldom[0].low > 0 < seldom[2].low
+
+
 def test_entrants_that_no_answer_ties_together_are_unmeasured() -> None:
     rng = np.random.default_rng(0)
     answers = _answers(

@@ -20,6 +20,7 @@ from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
+from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.protocol import Mode
 
 _RECORD: Final = (
@@ -106,7 +107,10 @@ def _counts(comparison: Comparison) -> list[str]:
     both = f"{comparison.n_common} questions that both answered readably"
     lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:
-        lines.append(f"  {comparison.n_invalid} left out: one of the two has no readable answer")
+        shown = any(ALL_CLIPS in found.metric for found in comparison.differences)
+        wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if shown else ""
+        why = f"one of the two has no readable answer{wrong}"
+        lines.append(f"  {comparison.n_invalid} left out: {why}")
     if comparison.n_unshared:
         lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
     unmeasured: dict[str, list[str]] = {}

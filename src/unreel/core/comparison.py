@@ -37,7 +37,7 @@ class Comparison:
     first: str
     second: str
     n_common: int
-    """Questions that both answered readably: the figures count these alone."""
+    """Questions that both answered readably: the figures count these alone, those in `-all-clips` the invalid ones too."""
     n_sources: int
     """Scenes that they come from; a clip whose scene nobody names is one of its own."""
     n_invalid: int

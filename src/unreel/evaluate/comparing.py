@@ -20,6 +20,7 @@ from unreel.evaluate.job import Run
 from unreel.evaluate.kept_rows import KeptRows, KeptTexts
 from unreel.evaluate.scoring import read_rows
 from unreel.evaluate.texts import ExplanationJudges, recall_judge
+from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import ChosenRows
 from unreel.protocols.protocol import Mode, Protocol, Row
 from unreel.stats.leaving_out import Groups, leaving_out
@@ -162,20 +163,20 @@ def _compare(
         _require_one_truth(first, second, pairing)
     is_valid = _are_valid(first, pairing.ours) & _are_valid(second, pairing.theirs)
     valid = pairing.at(is_valid)
-    groups = Groups()
-    our = _figures(first, ChosenRows(first.rows, valid.ours), groups)
-    # A clip without its watermark has other bytes, and is the same clip here.
-    their = _figures(second, _PlacedRows(second.rows, valid.theirs, first.rows, valid.ours), groups)
-    known = [name for name in our if name in their]
+    scores = _score_pairs(first, second, valid)
+    known = dict.fromkeys(scores.names, scores)
+    if any(_counts_all_clips(name) for name in metrics):
+        everything = _score_pairs(first, second, pairing)
+        known |= {name: everything for name in everything.names if _counts_all_clips(name)}
     differences = [
-        _difference(name, our[name], their[name], groups=groups, reach=_reach(first, name))
-        for name in _chosen(first, known, metrics)
+        known[name].difference(name, reach=_reach(first, name))
+        for name in _chosen(first, [*known], metrics)
     ]
     return Comparison(
         first=first_name,
         second=second_name,
         n_common=valid.n_shown,
-        n_sources=len(groups.scenes),
+        n_sources=len(scores.groups.scenes),
         n_invalid=pairing.n_shown - valid.n_shown,
         n_unshared=pairing.n_unshared,
         differences=tuple(differences),
@@ -203,6 +204,46 @@ class _PairedRows:
         return replace(
             self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PairedScores:
+    """Metrics of two sides over the same clips."""
+
+    ours: dict[str, Measured]
+    theirs: dict[str, Measured]
+    groups: Groups
+
+    @property
+    def names(self) -> list[str]:
+        """Metrics that both sides have."""
+        return [name for name in self.ours if name in self.theirs]
+
+    def difference(self, metric: str, *, reach: float) -> Difference:
+        """Test what the first side has more than the second."""
+        ours, theirs = self.ours[metric], self.theirs[metric]
+        first, second = (
+            found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
+        )
+        tested = paired_difference(ours, theirs, groups=self.groups, reach=reach)
+        if isinstance(tested, Unmeasured):
+            return Difference(metric=metric, first=first, second=second, difference=tested)
+        return Difference(
+            metric=metric, first=first, second=second, difference=tested.estimate, p=tested.p
+        )
+
+
+def _score_pairs(first: Side, second: Side, pairs: _PairedRows) -> _PairedScores:
+    groups = Groups()
+    ours = _figures(first, ChosenRows(first.rows, pairs.ours), groups)
+    # A clip without its watermark has other bytes, and is the same clip here.
+    placed = _PlacedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
+    return _PairedScores(ours, _figures(second, placed, groups), groups)
+
+
+def _counts_all_clips(metric: str) -> bool:
+    """Return whether unreadable answers and failures count as wrong in `metric`."""
+    return metric.partition(": ")[0].endswith(ALL_CLIPS)
 
 
 def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
@@ -318,20 +359,6 @@ def _reach(side: Side, metric: str) -> float:
         if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
             return figure.range[1] - figure.range[0]
     return math.inf
-
-
-def _difference(
-    metric: str, ours: Measured, theirs: Measured, *, groups: Groups, reach: float
-) -> Difference:
-    first, second = (
-        found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
-    )
-    tested = paired_difference(ours, theirs, groups=groups, reach=reach)
-    if isinstance(tested, Unmeasured):
-        return Difference(metric=metric, first=first, second=second, difference=tested)
-    return Difference(
-        metric=metric, first=first, second=second, difference=tested.estimate, p=tested.p
-    )
 
 
 def _figures(side: Side, rows: Rows, groups: Groups) -> dict[str, Measured]:

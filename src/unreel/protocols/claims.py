@@ -175,7 +175,7 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     plain = unwrapped(text)
     found = fields(plain)
     said = values(found, "label")
-    readings = [*map(read, said), *_yes_and_no(found)]
+    readings = [*map(read, said), *_yes_and_no(found), *_contrary_digits(found)]
     if not readings and first_object(plain):
         told = read_claim("\n".join(field.value for field in found))
         return told if isinstance(told, Label) else unparsed(UnparsedReason.AMBIGUOUS, text)
@@ -198,6 +198,15 @@ def _yes_and_no(found: Iterable[Field]) -> Iterator[Label]:
         reply = _TRUTH.fullmatch(field.value)
         if side and reply and field.kind in {None, "real"}:
             yield _other(_named(side)) if reply["no"] else _named(side)
+
+
+def _contrary_digits(found: Iterable[Field]) -> Iterator[Label]:
+    """The side with 1 where a field of the other side says 0; one such field alone does not tell what 1 means."""
+    sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
+    said = {(_named(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    for label in Label:
+        if said == {(label, "1"), (_other(label), "0")}:
+            yield label
 
 
 def _plain(text: str) -> str:

@@ -25,7 +25,7 @@ _CLAUSE_ENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSES: Final = re.compile(
-    r"\W{0,5}(?:(?:if|unless|suppose|assuming|wenn|falls|si|se|если)\s(?!(?:you|one|we)\s(?:look|watch|pause|zoom|examine|ask|check|study|compare|go)|i\s(?:had|have|must|were)|tuviera|du\s|man\s)|如果|若|إذا|もし|만약)",
+    r"\W{0,5}(?:(?:if|unless|suppose|assuming|wenn|falls|si|se|если)\s(?!(?:you|one|we)\s(?:look|watch|pause|zoom|examine|ask|check|study|compare|go)|i\s(?:had|have|must|were)|i(?:\sam|['\u2019]m)\s(?:(?:not|much|very|badly|gravely)\s){0,2}(?:mistaken|wrong)|ich\smich\snicht\sirre|je\sne\sme\strompe|no\sme\sequivoco|non\smi\ssbaglio|tuviera|du\s|man\s)|如果|若|إذا|もし|만약)",
     re.IGNORECASE,
 )
 _TURNS: Final = re.compile(

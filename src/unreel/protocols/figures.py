@@ -10,6 +10,8 @@ Unreadable = Literal["left out", "worst"]
 """What becomes of an answer in which the part that is measured cannot be read. One that failed is always
 left out."""
 
+ALL_CLIPS: Final = "-all-clips"
+"""Ends the name of a metric in which unreadable answers and failures count as wrong."""
 HABIT: Final = "habit"
 """The group of figures that tell what is said whatever is shown: neither more nor less is better."""
 _POLARITY: Final[dict[Better, str]] = {

@@ -34,7 +34,7 @@ _TAKEN: Final = r"(?:shot|recorded|captured|taken|filmed|grabad[oa]|filmad[oa]|g
 _CAMERA: Final = r"(?:camera|phone|smartphone|camcorder|dashcam|lens|person|human|people|hand|cámara|câmera|caméra|telecamera|камер\w)"
 
 REAL: Final = (
-    "real|filmed|genuine|authentic|legit|legitimate|echt(?:e[mnrs]?)?|authentisch(?:e[mnrs]?)?|réelle?|vraie?|véritable"
+    "real|filmed|genuine|authentic|legit|legitimate|echt(?:e[mnrs]?)?|authentisch(?:e[mnrs]?)?|réel(?:le)?|vraie?|véritable"
     "|authentique|auténtic[oa]|autêntic[oa]|verdader[oa]|verdadeir[oa]|genuin[oa]|genuín[oa]|vero|vera|reale|autentic[oa]"
     "|gefilmt|gerçek|prawdziw[aeyi]|настоящ\\w{0,4}|реальн\\w{0,4}|подлинн\\w{0,4}"
     "|(?:ال|وال|و|ب)?(?:حقيقي|أصلي|اصلي|واقعي)\\w{0,3}"
@@ -44,7 +44,7 @@ GENERATED: Final = (
     r"|(?:ai|computer|machine|ki|ia)[\s-](?:generated|made|created|produced|rendered|generiert\w{0,2}|erzeugt\w{0,2}|erstellt\w{0,2}"
     r"|synthesi[sz]ed)|(?<!an\s)(?:ai|cgi|ии|ia|ki)(?=\W{0,5}$)"
     r"|gefälscht(?:e[mnrs]?)?|künstlich(?:e[mnrs]?)?(?: (?:erzeugt|generiert|erstellt|hergestellt)\w{0,2})?|generiert(?:e[mnrs]?)?"
-    r"|fälschung|synthetisch(?:e[mnrs]?)?|générée?|faux|fausse|synthétique|artificielle?|truquée?|factice|fals[oa]|generad[oa]"
+    r"|fälschung|synthetisch(?:e[mnrs]?)?|générée?|faux|fausse|synthétique|artificiel(?:le)?|truquée?|factice|fals[oa]|generad[oa]"
     r"|gerad[oa]|sintétic[oa]|sintetic[oa]|artificiale|fint[oa]|generat[oa]|sahte|fałszyw[aey]|ненастоящ\w{0,4}|неподлинн\w{0,4}"
     r"|поддельн\w{0,4}|подделк\w|сгенерирован\w{0,4}|фальшив\w{0,4}|фейк\w{0,4}|искусственн\w{0,4}|синтетическ\w{0,4}"
     r"|(?:ال|وال|و|ب)?(?:مزيف|مزور|مفبرك|مولد|اصطناعي|مصطنع)\w{0,3}"

@@ -9,6 +9,9 @@ over the creators, so ability is that against a creator of mean realism.
 
 Intervals take the larger of two variances: the sandwich by scene, since answers about one scene are alike,
 and the curvature of the likelihood, which alone knows doubt where a reviewer never errs.
+
+A reviewer whose answers do not depend on the clip has no ability: the prior, and creators that differ, would
+give it one. Its ability is unmeasured where one chance for every clip explains its answers better.
 """
 
 from collections.abc import Sequence
@@ -31,6 +34,13 @@ as in Video Reality Test's counts, where some know Sora's watermark and some do 
 _COIN: Final = 0.5
 SPREAD: Final = 3.0
 """Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
+_NEARLY_CONSTANT: Final = 2 * MOST_GUESS
+"""Slips alone can make the rarer answer this common, as the mean of its shares of real and of generated clips."""
+_CLEAR_GAIN: Final = 3.3
+"""In log-likelihood, for one term more: chance alone gives as much in 1 of 100."""
+_CLEAR_LOSS: Final = -1.0
+"""Of terms against one chance for every clip, which they can nearly imitate where creators are alike."""
+_LEAST_CHANCE: Final = 1e-12
 _STEPS: Final = 200
 _SETTLED: Final = 1e-8
 _HALVINGS: Final = 30
@@ -58,6 +68,8 @@ class Fit:
 
     terms: Terms
     errors: Terms
+    blind: BoolArray
+    """The reviewers whose answers one chance for every clip explains better."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +114,8 @@ def fit_skill(
     error = np.sqrt(
         np.maximum(_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0)
     )
-    return Fit(Terms.of(centre @ terms, shape), Terms.of(error, shape))
+    blind = _are_blind(rows, rows.likelihoods(terms, guess))
+    return Fit(Terms.of(centre @ terms, shape), Terms.of(error, shape), blind)
 
 
 def measure_skill(
@@ -134,7 +147,7 @@ def measure_skill(
 
     return Skills(
         around("bias", ties.n_real, ties.why_bias()),
-        around("ability", ties.n_real + ties.n_made, ties.why_ability()),
+        around("ability", ties.n_real + ties.n_made, ties.why_ability(fit.blind)),
         around("realism", ties.n_about, ties.why_realism()),
         around("sway", n_all, [""] * shape.n_nuisances),
     )
@@ -197,6 +210,30 @@ def _most_likely(
         if np.abs(step).max(initial=0.0) < _SETTLED:
             break
     return terms, height
+
+
+def _are_blind(rows: Rows, likelihoods: Array) -> BoolArray:
+    """Return, for each reviewer, whether one chance for every clip explains its answers better than its terms do.
+
+    Where it nearly always gives the same answer, its terms must explain them clearly better.
+    """
+    size = rows.shape.n_reviewers
+
+    def count(column: Array) -> Array:
+        return np.bincount(rows.reviewer, column, size).astype(np.float64)
+
+    def share(chosen: Array) -> Array:
+        said: Array = count(chosen * rows.said) / np.maximum(count(chosen * rows.n), 1.0)
+        return said
+
+    n, said = count(rows.n), share(np.ones(len(rows.n)))
+    of_real, of_made = share(1 - rows.made), share(rows.made)
+    certain = np.clip(said, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    one_chance = n * (said * np.log(certain) + (1 - said) * np.log1p(-certain))
+    gain = count(likelihoods) - one_chance
+    rarer = np.minimum(of_real + of_made, 2 - of_real - of_made) / 2
+    blind: BoolArray = gain <= np.where(rarer <= _NEARLY_CONSTANT, _CLEAR_GAIN, _CLEAR_LOSS)
+    return blind
 
 
 def _centring(shape: Shape, anchors: BoolArray) -> Array:
@@ -272,15 +309,16 @@ class _Ties:
         """Why a reviewer's bias is not known, or ""."""
         return ["" if n else "no readable answer about real clips" for n in self.n_real]
 
-    def why_ability(self) -> list[str]:
-        """Why a reviewer's ability is not known, or ""."""
+    def why_ability(self, blind: BoolArray) -> list[str]:
+        """Why a reviewer's ability is not known, or ""; `blind`: see `Fit`."""
+        columns = (self.n_made, self.reviewers, self.why_bias(), blind)
         return [
             "no readable answer about generated clips"
             if not made
             else "its answers share no creator with those of the others"
             if not tied
-            else real
-            for made, tied, real in zip(self.n_made, self.reviewers, self.why_bias(), strict=True)
+            else real or ("its answers hardly depend on the clip" if constant else "")
+            for made, tied, real, constant in zip(*columns, strict=True)
         ]
 
     def why_realism(self) -> list[str]:

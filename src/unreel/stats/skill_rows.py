@@ -127,14 +127,20 @@ class Rows:
             log_odds = log_odds + np.einsum("ik,k->i", self.nuisance, sway)
         return log_odds
 
-    def likelihood(self, terms: Array, guess: float) -> float:
-        """Its logarithm."""
+    def likelihoods(self, terms: Array, guess: float) -> Array:
+        """Logarithm of the likelihood of each row."""
         log_odds = self.odds(terms)
         if guess == 0:
-            return float((self.said * log_odds - self.n * np.logaddexp(0.0, log_odds)).sum())
+            certain: Array = self.said * log_odds - self.n * np.logaddexp(0.0, log_odds)
+            return certain
         chance = guess + (1 - 2 * guess) * _logistic(log_odds)
         missed = self.n - self.said
-        return float((self.said * np.log(chance) + missed * np.log1p(-chance)).sum())
+        slipping: Array = self.said * np.log(chance) + missed * np.log1p(-chance)
+        return slipping
+
+    def likelihood(self, terms: Array, guess: float) -> float:
+        """Its logarithm, over all rows."""
+        return float(self.likelihoods(terms, guess).sum())
 
     def weigh(self, terms: Array, guess: float) -> Weights:
         """Slopes and curves of each row."""

@@ -64,7 +64,7 @@ _NAMED: Final = re.compile(
     rf"(?<![A-Za-z0-9_\u00c0-\u04ff])(?:{_CLIP}\s{{0,3}}(?:number\s|no\.\s?|#)?(?:(?P<first>1|one|一|(?-i:A)|{_FIRST})|(?P<second>2|two|二|(?-i:B)|{_SECOND}))(?![A-Za-z0-9_])"
     rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?:\s(?:{_CLIP}|one)(?!\w))?"
     rf"|(?:the|das|die|l['\u2019]|el|la|o|a)\s?(?P<other>other|andere|autre|otr[oa]|altr[oa]|outr[oa])(?:\s(?:{_CLIP}|one)(?!\w))?"
-    r"|(?P<digit>[12])(?=\s(?:is|was|looks|appears|seems|ist|es|est|è)\s))"
+    r"|(?P<digit>[12])(?=\s(?:is|was|looks|appears|seems|ist|es|est|è)\s|\sn?or\s[12]\b))"
     rf"|(?:{_CLIP})?(?:(?P<first_glyphs>{_FIRST_GLYPHS})|(?P<second_glyphs>{_SECOND_GLYPHS}))(?:の)?\s?(?:{_CLIP})?",
     re.IGNORECASE,
 )
@@ -78,7 +78,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _MORE_REAL: Final = re.compile(
-    r"\b(?:more|most)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|organic)\b|更(?:真实|自然)",
+    r"\b(?:more|most)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|organic)\b|\bless\s(?:fake|artificial|synthetic|unnatural|suspicious)\b|更(?:真实|自然)",
     re.IGNORECASE,
 )
 _LESS_REAL: Final = re.compile(
@@ -86,16 +86,27 @@ _LESS_REAL: Final = re.compile(
     re.IGNORECASE,
 )
 _ALIKE: Final = re.compile(
-    r"\b(?:both|neither|beide|ambos|ambas|les\sdeux|entramb[ie]|оба)\b|\b(?:too|as\swell|también|auch|aussi|anche|também|тоже)\W{0,3}$|两个都|都是|両方|どちらも|둘\s?다",
+    r"\b(?:both|neither|beide|ambos|ambas|les\sdeux|entramb[ie]|оба)\b|两个都|都是|両方|どちらも|둘\s?다",
+    re.IGNORECASE,
+)
+_ALSO: Final = re.compile(
+    r"\b(?:too|as\swell|either|también|tampoco|auch|aussi|non\splus|anche|neanche|também|тоже)\W{0,3}$",
     re.IGNORECASE,
 )
 _BESIDE: Final = re.compile(
     r"\b(?:unlike|compared\s(?:to|with)|than|as\sopposed\sto|rather\sthan|in\scontrast\sto|anders\sals|als|contrairement\sà|a\sdiferencia\sde|чем)\s(?:the\s|das\s|la\s|le\s|el\s|il\s|o\s)?$",
     re.IGNORECASE,
 )
+_QUALITY: Final = r"(?:real|fake|generated|artificial|synthetic|realistic|unrealistic|natural|unnatural|authentic|genuine|believable|plausible|lifelike|convincing|suspicious)"
+# "so is the second", "nor does the second", "as fake as the second", "no more real than the second".
+_LIKEWISE: Final = re.compile(
+    r"(?:\b(?:so|neither|nor|as)\s(?:is|was|are|does|do|did|can|could|would|must|may|might|looks|seems)"
+    rf"|(?<!not\s)(?<!n['\u2019]t\s)(?<!nearly\s)(?<!near\s)\bas\s{_QUALITY}\sas|\b(?:no|not\sany)\s(?:more|less)\s{_QUALITY}\sthan)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
 _ASIDE: Final = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
 _AND: Final = re.compile(
-    r"\W{0,3}(?:and|und|y|et|e|и|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|o|a|il)?\W{0,3}",
+    r"\W{0,3}(?:and|n?or|und|noch|oder|y|et|e|n[ieé]|nem|ou|и|ни|или|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|die|o|a|il)?\W{0,3}",
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
@@ -226,8 +237,11 @@ def _in_prose(body: str) -> Position | Unparsed:
 
 def _claims(body: str) -> Iterator[Position]:
     last: Position | None = None
-    for sentence in _SENTENCE.findall(body):
-        named = [name for name in _NAMED.finditer(sentence) if not _is_compared(name)]
+    for whole in _SENTENCE.findall(body):
+        also = _ALSO.search(whole)
+        sentence = whole[: also.start()] if also else whole
+        names = [*_NAMED.finditer(sentence)]
+        named = [name for name in names if not _is_compared(name)]
         if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
             yield from _OTHER
         for piece, name in () if supposes(sentence) else _pieces(sentence, named):
@@ -238,10 +252,12 @@ def _claims(body: str) -> Iterator[Position]:
             claim = _claim(piece)
             if claim is not None:
                 yield position if claim is Label.REAL else _OTHER[position]
+                if also or any(_is_likewise(other) for other in names):
+                    yield from _OTHER
 
 
 def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every name with the part of the sentence that speaks of it; two that `and` joins have none of their own."""
+    """Every name with the part of the sentence that speaks of it; two that `and` or `nor` joins have none of their own."""
     start = 0
     joined = {
         after.start()
@@ -265,6 +281,11 @@ def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re
 def _is_compared(name: re.Match[str]) -> bool:
     """Whether the clip is named only to set the other one off."""
     return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
+
+
+def _is_likewise(name: re.Match[str]) -> bool:
+    """Return whether what is said of the other clip holds for this one too."""
+    return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
 
 
 def _position_of(name: re.Match[str], last: Position | None) -> Position | None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from unreel.core.question import Instrument
 from unreel.protocols.figures import (
+    ALL_CLIPS,
     ANSWERED_REAL,
     F1,
     FAKE_ACCURACY,
@@ -91,7 +92,7 @@ FIGURES: Final = Figures(
         (": X", "of creator X alone; for a mean over creators, of X against all real clips"),
         (": X/SETTING", "the same for the clips that X made in one setting"),
         (
-            "-all-clips",
+            ALL_CLIPS,
             "over every clip asked about: one that failed or cannot be read is not right",
         ),
     ),

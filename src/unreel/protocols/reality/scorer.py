@@ -6,6 +6,7 @@ import numpy as np
 
 from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
+from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import Part, mean_percent, sum_percent
 from unreel.protocols.reality.asked import Asked, RealityRow, count_rows
@@ -45,10 +46,10 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
         n_answered=len(answered.said),
         metrics=(
             *_accuracies("", asked=answered, counted=valid, seed=seed),
-            *_accuracies("-all-clips", asked=asks, counted=asks, seed=seed),
+            *_accuracies(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
             *_shares(answered, seed=seed),
             *_calls("", asked=answered, counted=valid, seed=seed),
-            *_calls("-all-clips", asked=asks, counted=asks, seed=seed),
+            *_calls(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
             *_beliefs(answered, seed=seed),
         ),
         failures=dict(sorted(count.failures.items())),

@@ -22,6 +22,11 @@ _SECOND: Final = (
     rf"{_AFTER_UNIT}|\s?[\"\u2033\u201d])"
 )
 _MILLI: Final = rf"\s{{0,3}}(?:milliseconds?|millisekunden?|milisegundos?|millisecondes?|ms|мс|毫秒|밀리초){_AFTER_UNIT}"
+_THOUSANDS: Final = re.compile(
+    rf"(?<![\w.,])(?<!frame\s)(?<!clip\s)(?<!video\s)[1-9][0-9]{{0,2}}(?:[,.'\u2019\s][0-9]{{3}})+(?={_MILLI})",
+    re.IGNORECASE,
+)
+"""Nothing starts 1.2 milliseconds into a clip: before this unit a mark and three digits are thousands."""
 _CLOCK: Final = r"(?<![\d:])(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?(?![\d:])"
 _TIME: Final = re.compile(
     rf"(?P<clock>{_CLOCK})"
@@ -95,11 +100,16 @@ def _loose(plain: str) -> Fraction | None:
 
 def find_onsets(text: str) -> list[str]:
     """The pieces of prose that say when something starts, each with its unit."""
-    return [found["time"] for found in _STARTING.finditer(unwrapped(text))]
+    plain = _join_thousands(unwrapped(text))
+    return [found["time"] for found in _STARTING.finditer(plain)]
+
+
+def _join_thousands(text: str) -> str:
+    return _THOUSANDS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
 
 
 def _plain(piece: str) -> str:
-    plain = _MINUS.sub("-", unwrapped(piece)).strip()
+    plain = _join_thousands(_MINUS.sub("-", unwrapped(piece)).strip())
     plain = spell_in_digits(plain)
     for form, digits in _HALVES:
         plain = form.sub(digits, plain)
