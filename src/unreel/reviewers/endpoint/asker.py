@@ -158,7 +158,7 @@ class Asker:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
             return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
         if isinstance(raw, Failure):
-            return Setback(failure=raw)
+            return Setback(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
