@@ -15,6 +15,7 @@ from unreel.arena.gathering import open_set, read_controls
 from unreel.arena.lineup import read_lineup
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
 from unreel.arena.playing import read_play
+from unreel.arena.scenes import name_files
 from unreel.arena.season import read_season
 from unreel.arena.stored_season import stored_recipe
 from unreel.benchmarks.entry import Entry
@@ -175,10 +176,84 @@ def test_a_scene_without_a_clip_is_a_failure_with_its_reason_and_asked_for_once(
     outcome = stadium.play()
     assert dict(outcome.creators[0].failures) == {"not-a-file": 1, "format-refused": 1}
     assert read_play(stadium.folder.path).lineup.clips.count("Wan/image+text/scene-1") == 0
-    assert sum(stadium.play().creators[0].failures.values()) == 0
+    second = stadium.play()
+    (wan, _), (ann,) = second.creators, second.reviewers
+    assert (wan.done, dict(wan.failures), wan.failed_before, wan.already) == (0, {}, 2, 2)
+    assert wan.missing_files == ("scene-1.mp4",)
+    assert (ann.already, ann.failed_before) == (10, 0)
+    assert second.n_failed == 2
     shutil.copy(grounds / "wan" / "scene-1.mp4", stadium.root / "wan" / "scene-1.mp4")
     again = stadium.play(retry_failed=frozenset({"not-a-file"}))
     assert (again.creators[0].done, again.reviewers[0].done) == (1, 1)
+
+
+def test_nobody_is_asked_while_a_folder_holds_none_of_its_files(stadium: Stadium) -> None:
+    (stadium.root / "empty").mkdir()
+    stadium.creators.insert(0, {"name": "LTX", "kind": "folder", "folder": "empty"})
+    (ltx, *_) = foresee(stadium.job()).creators
+    assert ltx.missing_files == tuple(f"scene-{n}.mp4" for n in range(N_SCENES))
+    for _ in range(2):
+        outcome = stadium.play()
+        ltx, wan, _ = outcome.creators
+        assert "none of the 4 expected files" in ltx.problem
+        assert ltx.missing_files == tuple(f"scene-{n}.mp4" for n in range(N_SCENES))
+        assert (wan.done, outcome.reviewers, outcome.is_stopped) == (0, (), True)
+        assert outcome.n_failed
+    shutil.copytree(stadium.root / "ltx", stadium.root / "empty", dirs_exist_ok=True)
+    assert [turn.done for turn in stadium.play().creators] == [4, 4, 0]
+
+
+def test_nobody_is_asked_while_all_clips_of_a_creator_are_unusable(stadium: Stadium) -> None:
+    (stadium.root / "broken").mkdir()
+    for number in range(N_SCENES):
+        (stadium.root / "broken" / f"scene-{number}.mp4").write_bytes(b"no video at all")
+    stadium.creators[0]["folder"] = "broken"
+    first, second = stadium.play(), stadium.play()
+    assert dict(first.creators[0].failures) == {"format-refused": N_SCENES}
+    assert (second.creators[0].already, second.creators[0].n_failed) == (0, N_SCENES)
+    for outcome in (first, second):
+        assert "none of its 4 clips can be used (format-refused" in outcome.creators[0].problem
+        assert outcome.reviewers == ()
+        assert outcome.n_failed == N_SCENES + 1
+    assert not list((stadium.folder.path / "runs").glob("*/answers.lance"))
+
+
+def test_answers_that_failed_before_are_counted_as_failed(stadium: Stadium) -> None:
+    stadium.creators = [{"name": "Veo", "kind": "frozen"}]
+    assert dict(stadium.play().reviewers[0].failures) == {"not-recorded": N_SCENES}
+    (ann,) = stadium.play().reviewers
+    assert (ann.done, dict(ann.failures), ann.failed_before) == (0, {}, N_SCENES)
+    assert ann.already == N_SCENES
+
+
+def test_a_file_is_named_after_its_scene_without_folder_and_ending(stadium: Stadium) -> None:
+    bench = stadium.root / "plain"
+    shutil.copytree((stadium.root / "bench").resolve(), bench)
+    rows = [json.loads(line) for line in (bench / "metadata.jsonl").read_text().splitlines()]
+    kept = [{"file_name": row["file_name"], "label": row["label"]} for row in rows]
+    text = "".join(json.dumps(row) + "\n" for row in kept if row["label"] == "real")
+    (bench / "metadata.jsonl").write_text(text, encoding="utf-8")
+    stadium.head["benchmark"] = "plain"
+    stadium.creators = [{"name": "Wan", "kind": "folder", "folder": "named"}]
+    (stadium.root / "named").mkdir()
+    for number in range(N_SCENES):
+        source = stadium.root / "wan" / f"scene-{number}.mp4"
+        shutil.copy(source, stadium.root / "named" / f"real-{number}.mp4")
+    assert foresee(stadium.job()).scenes == tuple(f"real-{n}" for n in range(N_SCENES))
+    assert stadium.play().creators[0].done == N_SCENES
+
+
+def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> None:
+    scenes = ("a/x.mp4", "b/x.mp4", "clips/y.MP4", "z", "w.mp4", "w", "v1.5")
+    assert name_files(scenes) == {
+        "a/x.mp4": "a/x",
+        "b/x.mp4": "b/x",
+        "clips/y.MP4": "y",
+        "z": "z",
+        "w.mp4": "w.mp4",
+        "w": "w",
+        "v1.5": "v1.5",
+    }
 
 
 def test_all_clips_lie_in_one_set_that_every_other_command_reads(stadium: Stadium) -> None:
@@ -297,12 +372,14 @@ def test_hostile_names_stay_names(stadium: Stadium) -> None:
     (bench / "metadata.jsonl").write_text(text, encoding="utf-8")
     stadium.head["benchmark"] = "hostile"
     stadium.creators = [
-        {"name": "../Wan", "kind": "folder", "folder": "wan"},
+        {"name": "../Wan", "kind": "folder", "folder": "hostile-wan"},
         {"name": "Sora", "kind": "frozen"},
     ]
+    (stadium.root / "hostile-wan").mkdir()
+    shutil.copy(stadium.root / "wan" / "scene-0.mp4", stadium.root / "hostile-wan" / "passwd.mp4")
     stadium.reviewers[0]["title"] = "../../Ann"
     outcome = stadium.play()
-    assert dict(outcome.creators[0].failures) == {"not-a-file": N_SCENES}
+    assert dict(outcome.creators[0].failures) == {"not-a-file": N_SCENES - 1}
     assert outcome.reviewers[0].done == 2 * N_SCENES
     assert set(read_play(stadium.folder).lineup.scenes) == {scene.strip() for scene in scenes}
     (run,) = (stadium.folder.path / "runs").iterdir()

@@ -72,3 +72,27 @@ def test_two_do_not_play_one_season_at_a_time(stadium: Stadium) -> None:
         refused = typed(stadium, "run", "--trusted")
     assert isinstance(refused.exception, UnreelError)
     assert not (stadium.folder.path / "made.lance").exists()
+
+
+def test_missing_files_are_named_and_end_with_status_1_each_time(stadium: Stadium) -> None:
+    stadium.creators[0]["folder"] = "empty"
+    (stadium.root / "empty").mkdir()
+    stadium.write()
+    counted = typed(stadium, "plan")
+    assert counted.exit_code == 0
+    assert "Wan: warning: its folder lacks 3 files" in counted.stderr
+    for _ in range(2):
+        played = typed(stadium, "run", "--trusted")
+        assert played.exit_code == 1
+        assert "scene-0.mp4, scene-1.mp4, scene-2.mp4" in played.stderr
+        assert "no reviewer was asked" in played.stderr
+    (stadium.root / "empty" / "scene-0.mp4").write_bytes(b"no video at all")
+    for _ in range(2):
+        played = typed(stadium, "run", "--trusted")
+        assert played.exit_code == 1
+        assert "none of its 3 clips can be used" in played.stderr
+        assert "--retry-failed" in played.stderr
+    for number in range(N_SCENES):
+        source = stadium.root / "wan" / f"scene-{number}.mp4"
+        (stadium.root / "empty" / source.name).write_bytes(source.read_bytes())
+    assert typed(stadium, "run", "--trusted", "--retry-failed").exit_code == 0

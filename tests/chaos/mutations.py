@@ -576,8 +576,8 @@ MUTATIONS = (
     Mutation(
         "a failure counts as answered in a season",
         "arena/cells.py",
-        "answered=there is not None and there.reason not in again,",
-        "answered=there is not None,",
+        "answered = there is not None and there.reason not in again",
+        "answered = there is not None",
         (SEASON + "test_failures_are_due_again_only_for_the_reasons_that_are_retried",),
     ),
 )

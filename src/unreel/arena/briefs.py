@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.arena.scenes import Scenery, scene_of
+from unreel.arena.scenes import Scenery, name_files, scene_of
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
@@ -24,6 +24,7 @@ _SEEDS: Final = 2**31
 
 def made_rows(opener: CreatorOpener, scenery: Scenery, *, seed: int) -> Iterator[Row]:
     """A row for each clip that the creator is asked for."""
+    stems = name_files(scenery.scenes)
     for scene, entry in scenery.scenes.items():
         drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
         for setting in opener.settings:
@@ -37,6 +38,7 @@ def made_rows(opener: CreatorOpener, scenery: Scenery, *, seed: int) -> Iterator
                 "scene": scene,
                 "seed": drawn,
                 "_text": entry.prompt,
+                "_stem": stems[scene],
             }
 
 
@@ -81,6 +83,14 @@ def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> 
         height=row["_height"],
         duration_us=row["_duration_us"],
         seed=row["seed"],
+        file_stem=row.get("_stem", ""),
+    )
+
+
+def name_brief(scene: str, file_stem: str, setting: Setting) -> Brief:
+    """Return a brief that only names its clip, for a creator whose clips lie ready."""
+    return Brief(
+        id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=file_stem
     )
 
 

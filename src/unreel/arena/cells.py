@@ -29,6 +29,8 @@ class Question:
     condition: str
     """As the answers name it."""
     answered: bool
+    failure: str = ""
+    """Reason of a stored failure that is not asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +69,13 @@ def questions_of(
         held = run.answers.held([key for key in keys if key])
         for planned, key in zip(chunk, keys, strict=True):
             there = held.get(key)
+            answered = there is not None and there.reason not in again
             yield Question(
                 reviewer=judge.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),
-                answered=there is not None and there.reason not in again,
+                answered=answered,
+                failure=(there.reason or "") if there is not None and answered else "",
             )
 
 

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from unreel.arena.briefs import briefed, made_rows
+from unreel.arena.briefs import briefed, made_rows, name_brief
 from unreel.arena.judging import Asking
 from unreel.arena.making import MakeStage
+from unreel.arena.scenes import name_files
 from unreel.arena.watching import Spectator
 from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_folder
 from unreel.core.failure import FailureReason
 from unreel.core.writing import Folder
 from unreel.creators.contract import Side
+from unreel.creators.folder import FolderCreator
 from unreel.creators.section import CreatorOpener, CreatorSection
 from unreel.engine.run import Summary
 from unreel.engine.run import run as run_stages
@@ -53,6 +55,28 @@ def count_clips(opener: CreatorOpener, asking: Asking) -> tuple[int, int]:
     held = asking.folder.made.held(list(rows))
     settled = [each for key, each in held.items() if not each.is_due(rows[key], again)]
     return len(rows) - len(settled), sum(each.reason is not None for each in settled)
+
+
+def find_missing_files(opener: CreatorOpener, asking: Asking) -> tuple[str, ...]:
+    """Return the files that a creator's folder should hold and does not; nothing for other kinds of creators."""
+    if opener.given != "name":
+        return ()
+    creator = opener.open()
+    if not isinstance(creator, FolderCreator):
+        return ()
+    stems = name_files(asking.scenery.scenes)
+    briefs = [name_brief(*names, each) for names in stems.items() for each in opener.settings]
+    return tuple(creator.find_missing(briefs))
+
+
+def first_failure(opener: CreatorOpener, asking: Asking) -> str:
+    """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
+    keys = [row["key"] for row in _rows(opener, asking)]
+    failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
+    columns = ["key", "failure_reason", "failure_detail"]
+    rows = asking.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
+    found = (row for row in rows if row["key"] in failed)
+    return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
 
 
 def _rows(opener: CreatorOpener, asking: Asking) -> Iterator[Row]:

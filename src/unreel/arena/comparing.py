@@ -50,14 +50,54 @@ def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> 
     return Compared(above, _sure(sign * observed, sign * drawn, n_scenes=n_scenes))
 
 
-def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
-    """Claims that hold together, from the spread of each difference and Student's t."""
-    from scipy.special import stdtr
+def find_leading(
+    values: Array, *, better: Literal["high", "low"], n_scenes: int, best: int | None = None
+) -> BoolArray:
+    """Return which columns of `values` the best one does not surely beat; none if there is only one column.
 
+    The differences between the best and each other column are tested on the same resamples and corrected by Holm.
+
+    Args:
+        values: the observed values, then a line for each resample.
+        better: which values are good.
+        n_scenes: number of scenes that were resampled.
+        best: the column that is first, if another figure decides that.
+    """
+    size = values.shape[1]
+    if size <= 1:
+        return np.zeros(size, dtype=np.bool_)
+    sign = 1.0 if better == "high" else -1.0
+    best = int(np.argmax(sign * values[0])) if best is None else best
+    gap = sign * (values[0, best] - values[0])
+    chance = _chances(sign * values[0], sign * values[1:], n_scenes=n_scenes)[best]
+    others = np.delete(np.arange(size), best)
+    leading = np.ones(size, dtype=np.bool_)
+    beaten = np.array(holm(chance[others].tolist())) <= SURE
+    leading[others] = ~(beaten & (gap[others] > 0))
+    return leading
+
+
+def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
+    """Claims that hold together when all pairs are tested."""
     size = len(observed)
     sure = np.zeros((size, size), dtype=np.bool_)
-    if min(size, n_scenes) <= 1 or not len(drawn):
+    if size <= 1:
         return sure
+    chance = _chances(observed, drawn, n_scenes=n_scenes)
+    first, second = np.triu_indices(size, 1)
+    counted = np.array(holm(chance[first, second].tolist()))
+    for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
+        winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
+        sure[winner, loser] = True
+    return sure
+
+
+def _chances(observed: Array, drawn: Array, *, n_scenes: int) -> Array:
+    """Return the p-value of every difference, from its spread over the resamples and Student's t."""
+    from scipy.special import stdtr
+
+    if n_scenes <= 1 or not len(drawn):
+        return np.ones((len(observed), len(observed)))
     off = np.where(np.isfinite(drawn), drawn - observed, 0.0)
     off = off - off.mean(axis=0)
     together = off.T @ off / len(off) * n_scenes / (n_scenes - 1)
@@ -68,10 +108,5 @@ def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
         reach = np.where(gap == 0, 0.0, np.abs(gap) / spread)
     chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(reach, posinf=np.inf))
     # Nothing is surer than that all scenes point one way.
-    chance = np.maximum(chance, 2.0 ** (1 - n_scenes))
-    first, second = np.triu_indices(size, 1)
-    counted = np.array(holm(chance[first, second].tolist()))
-    for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
-        winner, loser = (i, j) if gap[i, j] > 0 else (j, i)
-        sure[winner, loser] = True
-    return sure
+    raised: Array = np.maximum(chance, 2.0 ** (1 - n_scenes))
+    return raised

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from unreel.arena.cells import Judge, is_among, questions_of
-from unreel.arena.commissioning import count_clips
+from unreel.arena.commissioning import count_clips, find_missing_files
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
 from unreel.arena.judging import Asking, enter_reviewers
-from unreel.arena.scenes import open_scenery
+from unreel.arena.scenes import name_files, open_scenery
 from unreel.core.errors import UnreelError
 
 
@@ -22,6 +22,8 @@ class Due:
     n_done: int = 0
     n_failed: int = 0
     """Clips that failed and are not asked for again: no question is about them."""
+    missing_files: tuple[str, ...] = ()
+    """Files that a creator's folder should hold and does not, of clips that are not made yet."""
     problem: str = ""
     """Why it could not be asked here; "" where it could."""
 
@@ -85,7 +87,7 @@ def foresee(job: SeasonJob) -> Foreseen:
         folder=str(job.folder.path),
         digest=scenery.digest,
         is_pinned=recipe.digest == scenery.digest,
-        scenes=tuple(scenery.scenes),
+        scenes=tuple(name_files(scenery.scenes).values()),
         n_real=n_real,
         n_rejected=scenery.n_rejected,
         conditions=recipe.titles,
@@ -110,7 +112,13 @@ def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
             n_all = len(asking.scenery.scenes) * len(opener.settings)
             n_due, n_failed = count_clips(opener, asking)
             n_done = n_all - n_due - n_failed
-            yield Due(title=section.name, n_due=n_due, n_done=n_done, n_failed=n_failed)
+            yield Due(
+                title=section.name,
+                n_due=n_due,
+                n_done=n_done,
+                n_failed=n_failed,
+                missing_files=find_missing_files(opener, asking) if n_due or n_failed else (),
+            )
 
 
 def _reviewer(judge: Judge, asking: Asking, current: Collection[str], *, n_clips: int) -> Due:

@@ -1,13 +1,21 @@
 """A season from its recipe to its answers: clips are made, the set is written, and only what is missing is asked."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
 from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd, within_budget
 from unreel.arena.cells import Judge, is_among
-from unreel.arena.commissioning import enter_creators, ledger_of, make_clips
+from unreel.arena.commissioning import (
+    UNPAID,
+    count_clips,
+    enter_creators,
+    find_missing_files,
+    first_failure,
+    ledger_of,
+    make_clips,
+)
 from unreel.arena.gathering import gather
 from unreel.arena.judging import Asking, Stumbled, ask, enter_reviewers
 from unreel.arena.planning import Plan
@@ -76,8 +84,17 @@ class Turn:
     already: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     """New ones, by reason."""
+    failed_before: int = 0
+    """Clips or answers that failed in an earlier call and were not asked for again."""
+    missing_files: tuple[str, ...] = ()
+    """Files that a creator's folder should hold and does not."""
     problem: str = ""
     """Why it could not be asked; "" where it could."""
+
+    @property
+    def n_failed(self) -> int:
+        """Clips or answers that failed, in this call or an earlier one."""
+        return sum(self.failures.values()) + self.failed_before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +115,22 @@ class SeasonOutcome:
 
     @property
     def n_failed(self) -> int:
-        """New failures, and entrants that could not be asked."""
+        """Failures of this call and of earlier ones, and entrants that could not be asked."""
         turns = (*self.creators, *self.reviewers)
-        return sum(sum(turn.failures.values()) + bool(turn.problem) for turn in turns)
+        return sum(turn.n_failed + bool(turn.problem) for turn in turns)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no reviewer was asked because a creator has no usable clip."""
+        return any(turn.problem for turn in self.creators)
 
 
 @stores_told()
 def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonOutcome:
     """Make the clips that are missing, then ask everybody what they were not asked yet.
+
+    No reviewer is asked as long as a creator has no usable clip at all, and no creator as long as the folder of another
+    holds none of its files.
 
     Killed at any moment, the next call goes on: no clip is paid for twice, and no answer is asked for again.
 
@@ -125,6 +150,8 @@ def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonO
         folder.keep_entrants(entrants)
         _survey(asking, entrants, spectator)
         made = tuple(_make_all(job, asking, entrants, spectator))
+        if any(turn.problem for turn in made):
+            judges, stumbled = [], []
         spectator.on_phase("gathering the clips")
         current = gather(folder, scenery, entrants, job.access)
         called = [each for each in judges if job.calls(each.entered.title)]
@@ -187,15 +214,42 @@ def _survey(asking: Asking, entrants: Entrants, spectator: Spectator) -> None:
 def _make_all(
     job: SeasonJob, asking: Asking, entrants: Entrants, spectator: Spectator
 ) -> Iterator[Turn]:
-    for section in job.season.creators:
+    called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
+    checked = [_check(section, asking) for section in called]
+    if any(turn.problem for turn in checked):
+        yield from checked
+        return
+    for section, turn in zip(called, checked, strict=True):
         if section.held is not None:
-            n_held = len(asking.scenery.held(section.held))
-            known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
-            lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
-            yield Turn(title=section.name, already=n_held, problem="" if n_held else lacks)
-        elif job.calls(section.name):
+            yield turn
+        else:
             spectator.on_begin(section.name)
             yield _make(section, asking, entrants, spectator)
+
+
+def _check(section: CreatorSection, asking: Asking) -> Turn:
+    """Return how many clips of a creator are there, and what stands in the way of all others."""
+    title, access = section.name, asking.access
+    if section.held is not None:
+        n_held = len(asking.scenery.held(section.held))
+        known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
+        lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
+        return Turn(title=title, already=n_held, problem="" if n_held else lacks)
+    try:
+        opener = section.opener(settings=access.settings, trusted=access.trusted)
+        n_due, n_failed = count_clips(opener, asking)
+        missing = find_missing_files(opener, asking) if n_due or n_failed else ()
+    except _OF_ONE as error:
+        return Turn(title=title, problem=str(error))
+    n_all = len(asking.scenery.scenes) * len(opener.settings)
+    problem = f"its folder holds none of the {n_all} expected files"
+    return Turn(
+        title=title,
+        already=n_all - n_due - n_failed,
+        failed_before=n_failed,
+        missing_files=missing,
+        problem=problem if n_due and len(missing) == n_all else "",
+    )
 
 
 def _make(
@@ -205,6 +259,7 @@ def _make(
     most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
     try:
         opener = section.opener(settings=access.settings, trusted=access.trusted)
+        _, failed_before = count_clips(opener, asking)
         done, n_due = make_clips(
             opener,
             asking,
@@ -215,7 +270,21 @@ def _make(
     except _OF_ONE as error:
         return Turn(title=section.name, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(opener.settings)
-    return Turn(title=section.name, done=done.done, already=n_all - n_due, failures=done.failures)
+    turn = Turn(
+        title=section.name,
+        done=done.done,
+        already=n_all - n_due - failed_before,
+        failures=done.failures,
+        failed_before=failed_before,
+    )
+    if not turn.n_failed:
+        return turn
+    is_unusable = not turn.done + turn.already and bool(
+        failed_before or set(done.failures) - UNPAID
+    )
+    problem = f"none of its {n_all} clips can be used ({first_failure(opener, asking)})"
+    missing = find_missing_files(opener, asking)
+    return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
 
 def _wanted(
@@ -250,7 +319,13 @@ def _ask_all(
         if isinstance(came, Stumbled):
             yield Turn(title=title, problem=came.why)
         else:
-            yield Turn(title=title, done=came.done, already=came.already, failures=came.failures)
+            yield Turn(
+                title=title,
+                done=came.done,
+                already=came.already - came.failed_before,
+                failures=came.failures,
+                failed_before=came.failed_before,
+            )
 
 
 def _with_unfitted(entrants: Entrants, turns: Sequence[Turn]) -> Entrants:

@@ -37,6 +37,9 @@ class Asked:
     done: int
     already: int
     failures: Mapping[str, int]
+    """New ones, by reason."""
+    failed_before: int = 0
+    """Stored failures among `already`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,9 @@ def ask(
     """Put the questions that are due and that `wants` takes by their condition and clip."""
     run = judge.run(asking.folder, asking.access)
     if judge.recipe.reviewer.learns and (n := _n_answered(judge, asking, wants)) is not None:
-        return Asked(done=0, already=n, failures={})  # to learn costs more than to ask
+        # To learn costs more than to ask.
+        n_failed = _n_failed(judge, asking, wants)
+        return Asked(done=0, already=n, failures={}, failed_before=n_failed)
     try:
         reviewer = _fitted(judge, asking, spectator.on_phase)
     except InvalidValueError as error:
@@ -123,7 +128,22 @@ def ask(
         observe=spectator.observe,
     )
     asked = outcome.answers
-    return Asked(done=asked.done, already=asked.already, failures=asked.failures)
+    before = _n_failed(judge, asking, wants) - asked.failed
+    return Asked(
+        done=asked.done,
+        already=asked.already,
+        failures=asked.failures,
+        failed_before=max(0, before),
+    )
+
+
+def _n_failed(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int:
+    """Return the number of questions whose stored answer is a failure."""
+    answers = judge.run(asking.folder, asking.access).answers
+    if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
+        return 0
+    questions = questions_of(judge, asking.folder, asking.access)
+    return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
 
 
 def _n_answered(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int | None:

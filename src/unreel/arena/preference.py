@@ -1,13 +1,13 @@
 """Preference play: two clips of one scene, one judge, which is the real one? Creators ranked by Bradley and Terry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.comparing import places
+from unreel.arena.comparing import find_leading, places
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.play import NOBODY, SILENT, Indices
 from unreel.arena.standings import Standing
@@ -16,9 +16,12 @@ from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.ranking import Battle, Outcome, bradley_terry
+from unreel.stats.resampling import RESAMPLES
+from unreel.stats.sample import Array
 
 TOOK_FIRST: Final = 0
 TOOK_SECOND: Final = 1
+_COIN_PERCENT: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +87,40 @@ def rank_preferences(play: PairPlay, *, seed: int) -> Preferences:
     ]
     return Preferences(
         condition=play.condition,
-        creators=_placed(found, "strength"),
-        reviewers=_placed(reviewers, "pair-accuracy"),
+        creators=_placed(found, "strength", _draw_shares(play, _creator_wins(play), seed=seed)),
+        reviewers=_placed(
+            reviewers, "pair-accuracy", _draw_shares(play, _reviewer_hits(play), seed=seed)
+        ),
     )
+
+
+_Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
+"""Pairs that count for an entrant, and those that it won."""
+
+
+def _creator_wins(play: PairPlay) -> dict[str, _Rows]:
+    return {name: _wins(play, place) for place, name in enumerate(play.creators)}
+
+
+def _reviewer_hits(play: PairPlay) -> dict[str, _Rows]:
+    return {name: _hits(play, place) for place, name in enumerate(play.reviewers)}
+
+
+def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dict[str, Array]:
+    """Return the share of each entrant as it is, then on resamples of the scenes: the same for everybody."""
+    n_scenes = max(1, len(play.scenes))
+    draws = np.random.default_rng(seed).multinomial(
+        n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
+    )
+    weights = np.concatenate([np.ones((1, n_scenes)), draws])
+    shares = {}
+    for name, (here, won) in rows.items():
+        wins, pairs = (
+            np.bincount(play.scene[chosen], minlength=n_scenes) for chosen in (here & won, here)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares[name] = (weights @ wins) / (weights @ pairs)
+    return shares
 
 
 def _battles(play: PairPlay) -> list[Battle]:
@@ -102,18 +136,24 @@ def _battles(play: PairPlay) -> list[Battle]:
 
 def _taken(play: PairPlay, place: int, *, seed: int) -> Measured:
     """How often its clip is taken for the real one of two."""
+    return _share(play, *_wins(play, place), seed=seed)
+
+
+def _wins(play: PairPlay, place: int) -> _Rows:
     read = play.took != SILENT
     here = read & ((play.first == place) | (play.second == place))
-    taken = np.where(play.first == place, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
-    return _share(play, here, taken, seed=seed)
+    return here, np.where(play.first == place, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
 def _accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
     """Of the pairs with a real clip, those in which it is found."""
+    return _share(play, *_hits(play, reviewer), seed=seed)
+
+
+def _hits(play: PairPlay, reviewer: int) -> _Rows:
     read = (play.took != SILENT) & (play.reviewer == reviewer)
     here = read & ((play.first == NOBODY) | (play.second == NOBODY))
-    right = np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
-    return _share(play, here, right, seed=seed)
+    return here, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
 def _took_first(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
@@ -134,15 +174,28 @@ def _share(
     return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 
 
-def _placed(found: Sequence[Standing], by: str) -> tuple[Standing, ...]:
-    """Ranked by that figure, best first; whoever lacks it, and real clips, bear no rank."""
+def _placed(
+    found: Sequence[Standing], by: str, shares: Mapping[str, Array]
+) -> tuple[Standing, ...]:
+    """Ranked by that figure, best first; whoever lacks it, and real clips, bear no rank.
+
+    Leading are those that the first does not beat in `shares`, and of reviewers only those above the coin.
+    """
     values = [(one, one.figures[by]) for one in found]
     ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]
     ranks = places([value.value for _, value in ranked], better="high")
-    best = max((value for _, value in ranked), key=lambda value: value.value, default=None)
+    columns = [shares[one.name] for one, _ in ranked]
+    values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
+    first = ranks.index(1) if ranks else None
+    n_scenes = max((value.n_clusters or 0 for _, value in ranked), default=0)
+    leading = find_leading(values_of, better="high", n_scenes=n_scenes, best=first)
     placed = {
-        one.name: replace(one, rank=place, first_class=best is not None and value.high >= best.low)
-        for (one, value), place in zip(ranked, ranks, strict=True)
+        one.name: replace(
+            one,
+            rank=place,
+            first_class=bool(leads) and (one.kind != "reviewer" or value.value > _COIN_PERCENT),
+        )
+        for (one, value), place, leads in zip(ranked, ranks, leading, strict=True)
     }
     told = [placed.get(one.name, one) for one in found]
     return tuple(sorted(told, key=lambda one: (one.rank or len(told) + 1, one.name)))

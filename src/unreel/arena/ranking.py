@@ -7,20 +7,18 @@ from typing import Final, Literal
 import numpy as np
 
 from unreel.arena.abilities import Abilities, find_abilities
-from unreel.arena.comparing import compare, places
+from unreel.arena.comparing import compare, find_leading, places
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.measuring import Shares, measure
 from unreel.arena.play import Play
 from unreel.arena.standings import Cell, Standing, Standings
 from unreel.arena.tally import Tally
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Measured
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array, BoolArray, IntArray
 
-_DECIDES: Final[Mapping[Literal["reviewer", "creator"], str]] = {
-    "reviewer": "accuracy",
-    "creator": "fakeness",
-}
+COIN: Final = "coin"
+"""Name of the floor that guesses."""
 
 
 def rank(
@@ -145,34 +143,31 @@ def _ordered(
     against = compare(values[:, chosen], better=better, n_scenes=n_scenes)
     ranked = [place for place in chosen if found[place].kind == kind]
     ranks = dict(zip(ranked, places(values[0, ranked].tolist(), better=better), strict=True))
-    leader = min(ranked, key=lambda place: ranks[place], default=None)
+    leading = find_leading(values[:, ranked], better=better, n_scenes=n_scenes)
+    first = {place for place, is_leading in zip(ranked, leading, strict=True) if is_leading}
+    if kind == "reviewer":
+        first = {place for place in first if values[0, place] > _coin(found, values[0])}
     told = list(found)
     for line, place in enumerate(chosen):
         others = [(at, other) for at, other in enumerate(chosen) if other != place]
         told[place] = replace(
             found[place],
             rank=ranks.get(place),
-            first_class=place in ranks and _overlaps(found, place, leader, kind=kind),
+            first_class=place in first,
             above={found[other].name: against.share(line, at) for at, other in others},
             surely_above=tuple(found[other].name for at, other in others if against.sure[line, at]),
         )
     return sorted(told, key=lambda one: (one.rank or len(told) + 1, one.kind == "floor", one.name))
 
 
-def _overlaps(
-    found: list[Standing], place: int, leader: int | None, *, kind: Literal["reviewer", "creator"]
-) -> bool:
-    """Whether an interval reaches that of the leader."""
-    if leader is None or place == leader:
-        return place == leader
-    mine, best = (found[one].figures[_DECIDES[kind]] for one in (place, leader))
-    return _meet(mine, best)
-
-
-def _meet(one: Measured, other: Measured) -> bool:
-    if not isinstance(one, Estimate) or not isinstance(other, Estimate):
-        return False
-    return one.low <= other.high and other.low <= one.high
+def _coin(found: Sequence[Standing], accuracy: Array) -> float:
+    """Return the accuracy of guessing: a half, or that of the season's coin if it was luckier."""
+    lucky = [
+        float(value)
+        for one, value in zip(found, accuracy, strict=True)
+        if one.kind == "floor" and one.name == COIN and np.isfinite(value)
+    ]
+    return max([0.5, *lucky])
 
 
 def _cells(tally: Tally, shares: Shares) -> Iterator[Cell]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from unreel.core.document import read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id, digest
 from unreel.core.names import read_clip_id, relative_name
+from unreel.creators.folder import ENDINGS
 from unreel.curate.freeze.take import CHECKSUMS
 
 _MOST_BYTES: Final = 256 << 20
@@ -54,6 +55,24 @@ class Scenery:
     def creators(self) -> list[str]:
         """Whose clips it holds."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
+
+
+def name_files(scenes: Iterable[str]) -> dict[str, str]:
+    """Return the name that a file for each scene has, without folder and ending: `x` for `clips/x.mp4`.
+
+    Scenes that would share a name keep their folder, and their ending if that is all that differs.
+    """
+    all_scenes = list(scenes)
+    names = {scene: _drop_ending(scene).rpartition("/")[2] or scene for scene in all_scenes}
+    for longer in (_drop_ending, str):
+        tally = Counter(names.values())
+        names |= {scene: longer(scene) for scene in all_scenes if tally[names[scene]] > 1}
+    return names
+
+
+def _drop_ending(scene: str) -> str:
+    stem, dot, ending = scene.rpartition(".")
+    return stem if stem and f"{dot}{ending.lower()}" in ENDINGS else scene
 
 
 def scene_of(entry: Entry) -> str:

@@ -20,7 +20,8 @@ class Standing:
     rank: int | None = None
     """On unrounded means; `None` for floors, controls, and who lacks cells."""
     first_class: bool = False
-    """Whether its interval overlaps the leader's."""
+    """Whether it is leading: the first does not beat it (paired differences, Holm), and as a reviewer it beats the coin.
+    Nobody leads a board of one."""
     lacks: tuple[str, ...] = ()
     """Opponents that it did not meet in full. A reviewer that lacks some has no rank and changes nobody's;
     a creator is ranked by the reviewers that met everybody."""

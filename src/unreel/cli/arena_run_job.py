@@ -26,6 +26,7 @@ from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
 
 Tell = Callable[[], int]
+_MOST_NAMED = 10
 _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
@@ -111,6 +112,12 @@ def _tell_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     _print_turns("creators", "clips made", outcome.creators)
     _print_turns("reviewers", "questions put", outcome.reviewers)
     _say_problems((*outcome.creators, *outcome.reviewers))
+    if outcome.is_stopped:
+        say(
+            "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
+        )
+    if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
+        say("ask again for what failed: add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         say(f"the budget lets {chosen} of {due} questions be put: see plan.json")
@@ -126,7 +133,7 @@ def _print_turns(what: str, done: str, turns: Sequence[Turn]) -> None:
         {
             what: turn.title,
             done: turn.done,
-            "failed": sum(turn.failures.values()),
+            "failed": turn.n_failed,
             "there before": turn.already,
         }
         for turn in turns
@@ -138,8 +145,17 @@ def _say_problems(turns: Sequence[Turn]) -> None:
     for turn in turns:
         for reason, n in sorted(turn.failures.items()):
             say(f"{turn.title}: {n} {reason}")
+        if turn.failed_before:
+            say(f"{turn.title}: {turn.failed_before} failed in an earlier call")
+        _say_missing(turn.title, turn.missing_files)
         if turn.problem:
             say(f"{turn.title}: {turn.problem}")
+
+
+def _say_missing(title: str, files: Sequence[str]) -> None:
+    if files:
+        more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+        say(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
 
 
 def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
@@ -152,6 +168,9 @@ def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
     for each in (*foreseen.creators, *foreseen.reviewers):
         if each.problem:
             say(f"{each.title}: {each.problem}")
+        if each.missing_files and not each.n_done:
+            say(f"{each.title}: warning: its folder lacks {len(each.missing_files)} files")
+        _say_missing(each.title, each.missing_files)
         if each.n_failed:
             say(f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again")
     say(

@@ -75,7 +75,8 @@ def damaged_row(what: str) -> Failure:
 
 _REMEDIES = {
     FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
-    FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it.",
+    FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it; "
+    "link-local and metadata addresses stay refused.",
     FailureReason.TOO_LARGE: "Cut it into shorter clips, or raise UNREEL_FETCH_MB for what is fetched.",
     FailureReason.CLIP_CHANGED: "Run again when nobody writes there: the new file is asked about.",
     FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",

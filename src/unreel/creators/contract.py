@@ -48,6 +48,8 @@ class Brief:
     height: int
     duration_us: int
     seed: int
+    file_stem: str = ""
+    """Name of a file for this scene, without folder and ending; the `id` if it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

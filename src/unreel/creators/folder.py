@@ -1,8 +1,9 @@
 """Clips that were made elsewhere, in a folder: one file for each scene, named after it."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Annotated, ClassVar, Final
@@ -111,7 +112,8 @@ class FolderCreator:
         if there:
             detail = f"{' and '.join(map(ascii, there))} are all the clip of one scene"
         else:
-            names = " or ".join(ascii(f"{stem}.mp4") for stem in self._stems(brief))
+            expected = self._stems(replace(brief, id=brief.file_stem or brief.id))
+            names = " or ".join(ascii(f"{stem}.mp4") for stem in expected)
             others = ", ".join(ENDINGS[1:])
             detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {others}"
         return Failure(FailureReason.NOT_A_FILE, detail)
@@ -121,8 +123,26 @@ class FolderCreator:
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())
-                yield from [name for name in spelt if folder.size(name) is not None][:1]
+                with suppress(InvalidValueError):  # a scene's name that leads out of the folder
+                    yield from [name for name in spelt if folder.size(name) is not None][:1]
+
+    def find_missing(self, briefs: Iterable[Brief]) -> list[str]:
+        """Return the names of the files that `briefs` ask for and the folder does not hold."""
+        folder = Folder(Path(self.keys.folder))
+        return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
+
+    def _holds(self, brief: Brief, folder: Folder) -> bool:
+        try:
+            return any(True for _ in self._find(brief, folder))
+        except (InvalidValueError, UnsafeTargetError, OSError):
+            return False
+
+    def _expected_file(self, brief: Brief) -> str:
+        name = brief.file_stem or brief.id
+        return f"{name}.mp4" if self.plain_names else f"{name}-{brief.setting.value}.mp4"
 
     def _stems(self, brief: Brief) -> tuple[str, ...]:
-        own = f"{brief.id}-{brief.setting.value}"
-        return (own, brief.id) if self.plain_names else (own,)
+        """Return the names without ending that a clip may have; the whole `id` was the only one before."""
+        names = dict.fromkeys((brief.file_stem or brief.id, brief.id))
+        owns = [f"{name}-{brief.setting.value}" for name in names]
+        return (*owns, *names) if self.plain_names else tuple(owns)

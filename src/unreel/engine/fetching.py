@@ -13,7 +13,8 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.naming import Peer, peers_of, require_named, require_public, site_of
+from unreel.core.outgoing import Peer
+from unreel.engine.naming import peers_of, require_named, require_public, site_of
 
 _PIECE_BYTES: Final = 1 << 20
 _READABLE: Final = 200

@@ -1,21 +1,24 @@
 """Which places elsewhere may be read from: those that the user named, and no other."""
 
-import ipaddress
 import re
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.outgoing import (
+    IpAddress,
+    Peer,
+    innermost_addresses,
+    parse_address,
+    resolve_host,
+)
 
 SCHEMES: Final = ("s3", "https", "http")
 LOCALHOST: Final = "localhost"
 _PORTS: Final = {"https": 443, "http": 80}
 _SETTING: Final = "UNREEL_FETCH_FROM"
-_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
-Peer = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +71,19 @@ def require_named(location: str, named: Iterable[str]) -> None:
 def peers_of(host: str, port: int) -> list[Peer]:
     """The addresses of a host that was named; one that leads back to this machine is refused.
 
-    A name may stand for a private address, because the user chose the name. It may not stand for this
-    machine or its link, where metadata services answer: those must be named as what they are.
+    A name may stand for a private address, because the user chose the name. It may not stand for this machine, which
+    must be named as such. Link-local and metadata addresses are always refused.
 
     Raises:
         InvalidValueError: One of its addresses is such an address.
         OSError: The name cannot be resolved.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    peers = list(dict.fromkeys((str(address[4][0]), int(address[4][1])) for address in found))
-    for address, _ in peers:
-        if not _is_literal(host) and _is_near(address):
-            msg = f"{host} stands for {address}, an address of this machine or its link"
-            raise InvalidValueError(msg)
+    peers = resolve_host(host, port)
+    if not _is_literal(host):
+        for address, _ in peers:
+            if any(found.is_loopback for found in _innermost(address)):
+                msg = f"{host} stands for {address}, an address of this machine"
+                raise InvalidValueError(msg)
     return peers
 
 
@@ -93,10 +96,10 @@ def require_public(peers: Iterable[Peer]) -> None:
         InvalidValueError: One of them is such an address.
     """
     for address, _ in peers:
-        found = _innermost(address)
-        if not found.is_global or found.is_multicast:
-            msg = f"{found} is no address of the open internet, and a stranger named it"
-            raise InvalidValueError(msg)
+        for found in _innermost(address):
+            if not found.is_global or found.is_multicast:
+                msg = f"{found} is no address of the open internet, and a stranger named it"
+                raise InvalidValueError(msg)
 
 
 def site_of(location: str) -> str:
@@ -159,27 +162,9 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _is_literal(host: str) -> bool:
-    if host == LOCALHOST:
-        return True
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return host == LOCALHOST or parse_address(host) is not None
 
 
-def _is_near(address: str) -> bool:
-    """Whether `address` is of this machine, of its link, or of no one machine at all."""
-    found = _innermost(address)
-    return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
-
-
-def _innermost(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """`address`, or the one of IPv4 that it carries: mapped, 6to4, Teredo, or behind a translator."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv4Address):
-        return found
-    if found in _TRANSLATED:
-        return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-    teredo = found.teredo
-    return found.ipv4_mapped or found.sixtofour or (teredo[1] if teredo else found)
+def _innermost(text: str) -> tuple[IpAddress, ...]:
+    address = parse_address(text)
+    return () if address is None else innermost_addresses(address)

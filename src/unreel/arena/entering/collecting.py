@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from unreel.arena.briefs import name_brief
 from unreel.arena.entering.finding import Finding, Weight
 from unreel.arena.entering.look import Subject
 from unreel.arena.working_folder import BENCH
@@ -18,8 +18,6 @@ from unreel.creators.folder import ENDINGS
 from unreel.creators.section import CreatorOpener
 from unreel.engine.access import Access
 
-_ANY_LENGTH_US: Final = 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
@@ -30,9 +28,11 @@ class Collected:
 
 
 def collect_clips(
-    opener: CreatorOpener, scenes: Sequence[str], *, into: Path, root: Path, access: Access
+    opener: CreatorOpener, scenes: Mapping[str, str], *, into: Path, root: Path, access: Access
 ) -> Collected:
     """Copy the clip of each scene and setting below `into`, in the names that a folder creator looks for.
+
+    `scenes` holds the name of each scene's file.
 
     `root` is the season's folder, where the work is done.
     """
@@ -40,17 +40,17 @@ def collect_clips(
 
 
 async def _collect(
-    opener: CreatorOpener, scenes: Sequence[str], *, into: Path, root: Path, access: Access
+    opener: CreatorOpener, scenes: Mapping[str, str], *, into: Path, root: Path, access: Access
 ) -> Collected:
     creator = opener.open()
     subjects: list[Subject] = []
     findings: list[Finding] = []
     try:
-        for scene in scenes:
+        for scene, stem in scenes.items():
             for setting in opener.settings:
                 key = digest("entry", str(into), scene, setting.value)
                 place = DiskWorkplace(root=root, key=key, access=access)
-                taken = await _take(creator, _brief(scene, setting), place, Folder(into))
+                taken = await _take(creator, name_brief(scene, stem, setting), place, Folder(into))
                 if isinstance(taken, Subject):
                     subjects.append(taken)
                 else:
@@ -58,10 +58,6 @@ async def _collect(
     finally:
         await creator.close()
     return Collected(subjects=tuple(subjects), findings=tuple(findings))
-
-
-def _brief(scene: str, setting: Setting) -> Brief:
-    return Brief(id=scene, setting=setting, width=1, height=1, duration_us=_ANY_LENGTH_US, seed=0)
 
 
 async def _take(
@@ -86,10 +82,11 @@ def _keep(made: Made, name: str, scene: str, into: Folder) -> Subject:
 
 
 def unknown_clips(
-    folder: Path, scenes: Mapping[str, object], settings: Sequence[Setting]
+    folder: Path, scenes: Mapping[str, str], settings: Sequence[Setting]
 ) -> Iterator[str]:
     """Clips in `folder` that no scene of the season asks for."""
-    known = {*scenes, *(f"{scene}-{each.value}" for scene in scenes for each in settings)}
+    names = {*scenes, *scenes.values()}
+    known = {*names, *(f"{name}-{each.value}" for name in names for each in settings)}
     for name in Folder(folder).files():
         stem, dot, ending = name.rpartition(".")
         if f"{dot}{ending.lower()}" in ENDINGS and stem not in known:

@@ -13,7 +13,7 @@ from unreel.arena.entering.copies import NEAR_BITS, Printed, copied_by, find_cop
 from unreel.arena.entering.finding import Finding, Weight
 from unreel.arena.entering.look import Look, Subject, look_at
 from unreel.arena.entering.telltales import find_telltales
-from unreel.arena.scenes import Scenery
+from unreel.arena.scenes import Scenery, name_files
 from unreel.arena.season import SeasonRecipe
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
@@ -58,9 +58,10 @@ def check_creator(section: CreatorSection, grounds: Grounds, *, into: Path) -> C
         return Checked(findings=tuple(findings), sha256={})
     access = grounds.access
     opener = section.opener(settings=access.settings, trusted=access.trusted)
-    open_scenes = [scene for scene in grounds.scenery.scenes if scene not in grounds.hidden]
+    stems = name_files(grounds.scenery.scenes)
+    open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
     taken = collect_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
-    strange = tuple(unknown_clips(Path(keys.folder), grounds.scenery.scenes, opener.settings))
+    strange = tuple(unknown_clips(Path(keys.folder), stems, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(Finding(check="ids", weight=Weight.REFUSES, words=words, clips=strange))

@@ -78,7 +78,7 @@ async def _once(asked: Call) -> Told | Setback:
         detail = f"no reply within {asked.patience.attempt_s:g} s"
         return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
     if isinstance(raw, Failure):
-        return Setback(failure=raw)
+        return Setback(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
     return read_told(raw, now=datetime.now(UTC))
 
 

@@ -11,8 +11,10 @@ import httpx2
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.outgoing import RefusedAddressError
 from unreel.core.server import read_server
 from unreel.creators.endpoint.way import Way
+from unreel.network.transport import open_transport
 
 REPLY_BYTES: Final = 2 << 20
 """What a service tells of a job is a few kilobytes; what is longer is no reply."""
@@ -52,11 +54,8 @@ class ServiceClient:
         self._http = httpx2.AsyncClient(
             headers=headers,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            limits=httpx2.Limits(
-                max_connections=max_connections, max_keepalive_connections=max_connections
-            ),
             timeout=None,  # the caller's deadline ends every request
-            mounts={f"all://{server}": None} if server.is_loopback else None,
+            transport=open_transport(server, max_connections=max_connections),
         )
 
     def owns(self, url: str) -> bool:
@@ -165,6 +164,8 @@ def _declares_more(response: httpx2.Response, most: int) -> bool:
 
 
 def _lost(error: Exception) -> Failure:
+    if isinstance(error, RefusedAddressError):
+        return Failure(FailureReason.NOT_NAMED, str(error))
     raise_refusal(error)
     # Only the kind of error: its text may repeat the key, or an address with a password.
     detail = f"the connection failed ({type(error).__name__})"

@@ -16,7 +16,7 @@ from unreel.creators.endpoint.api import Api
 from unreel.creators.endpoint.calling import Told, readable
 from unreel.creators.endpoint.client import Moved, ServiceClient
 from unreel.creators.endpoint.filling import Order, look_up, path_of, place_order
-from unreel.creators.endpoint.hosts import refuse_link, require_host
+from unreel.creators.endpoint.hosts import require_host
 from unreel.creators.endpoint.jobs import Job, JobDesk
 from unreel.creators.endpoint.purse import Purse
 from unreel.creators.endpoint.way import Way
@@ -101,9 +101,6 @@ class EndpointCreator:
         if brief.setting not in self._settings:
             detail = f"not asked: it does not start from {brief.setting.value}"
             return Failure(FailureReason.REQUEST_REJECTED, detail)
-        near = await refuse_link(self._way.server)
-        if near is not None:
-            return near
         until_s = asyncio.get_running_loop().time() + self._terms.patience.deadline_s
         order = place_order(brief, self._api, model=self._model)
         job = await self._desk.submit(order, workplace, until_s)

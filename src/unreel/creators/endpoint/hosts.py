@@ -1,12 +1,9 @@
-"""Where a service may be, and where its clips may come from."""
+"""Hosts that a service's clips may come from."""
 
-import asyncio
-import ipaddress
-import socket
 from collections.abc import Iterable
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server import Server, read_server
+from unreel.core.server import read_server
 
 
 def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
@@ -19,19 +16,3 @@ def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
         return None
     detail = f"the clip lies at {server}, which download_hosts does not name"
     return Failure(FailureReason.NOT_NAMED, detail)
-
-
-async def refuse_link(server: Server) -> Failure | None:
-    """A failure where a service stands for an address of this machine's link, where metadata is told."""
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
-    except OSError:
-        return None  # whoever connects says what is wrong; behind a proxy names need not be known
-    for address in found:
-        near = ipaddress.ip_address(str(address[4][0]).partition("%")[0])
-        near = getattr(near, "ipv4_mapped", None) or near
-        if near.is_link_local or near.is_multicast or near.is_unspecified:
-            detail = f"{server} stands for {near}, where no service is"
-            return Failure(FailureReason.NOT_NAMED, detail)
-    return None

@@ -27,6 +27,7 @@ _NAMED: Final = 3
 """Opponents that are named before the others are counted."""
 _MOST_PAIRS: Final = 20
 """Entrants whose shares stand on the page; the file has all."""
+_COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
     "reviewer": "A floor knows nothing of the picture; whoever does not beat it has shown nothing.",
     "creator": "First is who was caught least.",
@@ -71,7 +72,7 @@ def board_panel(sheet: Sheet, side: Side) -> Panel:
         heading=f"{side.capitalize()}s",
         lead=(
             f"Ranked by {figure.title.lower()}: {figure.meaning}. Ranks are of unrounded means; leading are "
-            f"all whose interval overlaps the first one's. {_LEADS[side]}"
+            f"all that the first does not surely beat (paired differences by scene, Holm){_COIN[side]}. {_LEADS[side]}"
         ),
         charts=(chart,),
         tables=tuple(tables),
@@ -205,7 +206,8 @@ def _told(standings: Sequence[Standing], figure: Figure) -> str:
         share = 100 * first.above[others[0].name]
         told.append(f"It is above {others[0].name} in {share:.0f} % of resamples.")
     n_leading = sum(standing.first_class for standing in placed)
-    told.append(f"Leading: {n_leading} of {len(placed)} with a rank.")
+    if len(placed) > 1:
+        told.append(f"Leading: {n_leading} of {len(placed)} with a rank.")
     return " ".join(told)
 
 

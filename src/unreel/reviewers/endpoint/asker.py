@@ -204,7 +204,9 @@ class Asker:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
             return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
         if isinstance(raw, Failure):
-            return Setback(failure=raw, billable=not isinstance(raw, UnsentRequest))
+            refused = raw.reason is FailureReason.NOT_NAMED
+            billable = not refused and not isinstance(raw, UnsentRequest)
+            return Setback(failure=raw, final=refused, billable=billable)
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))

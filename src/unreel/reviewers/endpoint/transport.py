@@ -9,6 +9,8 @@ import httpx2
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.outgoing import RefusedAddressError
+from unreel.network.transport import open_transport
 from unreel.reviewers.endpoint.providers import Address
 
 BODY_CAP_BYTES: Final = 2 * 1024 * 1024
@@ -73,7 +75,6 @@ class HttpTransport:
         self._cap_bytes = cap_bytes
         self._path = post.path
         self._api_key = api_key
-        server = address.server
         self._http = httpx2.AsyncClient(
             base_url=address.base_url,
             headers={
@@ -83,11 +84,8 @@ class HttpTransport:
                 "User-Agent": f"unreel/{version('unreel')}",
             },
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            limits=httpx2.Limits(
-                max_connections=max_connections, max_keepalive_connections=max_connections
-            ),
             timeout=None,  # the caller's deadline ends every request
-            mounts={f"all://{server}": None} if server.is_loopback else None,
+            transport=open_transport(address.server, max_connections=max_connections),
         )
 
     async def send(self, body: bytes, *, key: str) -> RawReply | Failure:
@@ -99,6 +97,8 @@ class HttpTransport:
                 "POST", self._path, content=body, headers=headers
             ) as response:
                 return await _read(response, cap_bytes=self._cap_bytes)
+        except RefusedAddressError as error:
+            return Failure(FailureReason.NOT_NAMED, str(error))
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_refusal(error)
             # Only the kind of error: its text may repeat the key, or an address with a password.

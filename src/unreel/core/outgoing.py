@@ -1,0 +1,122 @@
+"""Check of the addresses that unreel connects to, and the name resolution that goes with it.
+
+Cloud machines get their credentials from metadata services at link-local and a few fixed addresses. A recipe, a reply
+or a redirect may name such an address, also through a host name or inside another address. Callers connect to the
+addresses that `resolve_host` returns and never resolve the name a second time.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+from unreel.core.errors import InvalidValueError
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+Peer = tuple[str, int]
+"""Address and port."""
+
+_METADATA: Final = frozenset(
+    ipaddress.ip_address(address)
+    for address in (
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
+)
+"""Metadata services that are not at a link-local address: Alibaba, Azure, Oracle, AWS and Google over IPv6."""
+_BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
+_ISATAP: Final = 0x5EFE
+_LAST_32: Final = 0xFFFFFFFF
+
+
+class RefusedAddressError(InvalidValueError):
+    """An address to which unreel never connects."""
+
+
+def parse_address(text: str) -> IpAddress | None:
+    """Return the IP address that `text` spells, or `None` if it is a name."""
+    try:
+        return ipaddress.ip_address(text.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _parse_legacy(text: str) -> IpAddress | None:
+    """Return the address that the C library reads in a number such as 2852039166 or 0xa9fea9fe."""
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(text))
+    except (OSError, ValueError):
+        return None
+
+
+def innermost_addresses(address: IpAddress) -> tuple[IpAddress, ...]:
+    """Return the IPv4 addresses that an IPv6 address may carry, or the address itself if it carries none.
+
+    Mapped, compatible, 6to4, Teredo, ISATAP and NAT64 addresses carry one.
+    """
+    if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
+        return (address,)
+    return tuple(_carried(address)) or (address,)
+
+
+def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    number = int(address)
+    if address.ipv4_mapped:
+        yield address.ipv4_mapped
+    if address.sixtofour:
+        yield address.sixtofour
+    if address.teredo:
+        yield from address.teredo
+    is_isatap = (number >> 32) & 0xFFFF == _ISATAP
+    if is_isatap or any(address in net for net in (_NAT64, _LOCAL_NAT64, _COMPATIBLE)):
+        yield ipaddress.IPv4Address(number & _LAST_32)
+    if (
+        address in _LOCAL_NAT64
+    ):  # RFC 6052: a prefix of 48 bits carries 16 bits, an octet of zero, 16 bits
+        high, low = (number >> 64) & 0xFFFF, (number >> 40) & 0xFFFF
+        yield ipaddress.IPv4Address(high << 16 | low)
+
+
+def is_refused(address: IpAddress) -> bool:
+    """Return whether unreel never connects to `address`: link-local, metadata, multicast, broadcast, unspecified."""
+    return any(
+        found.is_link_local
+        or found.is_multicast
+        or found.is_unspecified
+        or found == _BROADCAST
+        or found in _METADATA
+        for found in (address, *innermost_addresses(address))
+    )
+
+
+def require_allowed(host: str, addresses: list[str]) -> None:
+    """Refuse a host if one of its addresses is refused.
+
+    Raises:
+        RefusedAddressError: One of them is.
+    """
+    for text in addresses:
+        address = parse_address(text) or _parse_legacy(text)
+        if address is not None and is_refused(address):
+            stands = "" if text == host else f"{host} stands for "
+            msg = f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
+            raise RefusedAddressError(msg)
+
+
+def resolve_host(host: str, port: int) -> list[Peer]:
+    """Return the addresses of `host`, all of them checked. Connect to these and do not resolve `host` again.
+
+    Raises:
+        RefusedAddressError: One of them is refused.
+        OSError: The name cannot be resolved.
+    """
+    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    peers = list(dict.fromkeys((str(row[4][0]), int(row[4][1])) for row in rows))
+    require_allowed(host, [address for address, _ in peers])
+    return peers

@@ -1,0 +1,1 @@
+"""Outgoing HTTP connections of reviewers and creators."""

@@ -1,0 +1,111 @@
+"""Leading are those that the first does not beat: by paired differences, above the coin, and never alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.plays import lineup, play
+from unreel.arena import preference
+from unreel.arena.comparing import find_leading
+from unreel.arena.figures import REAL_CLIPS
+from unreel.arena.measuring import measure
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay, rank_preferences
+from unreel.arena.ranking import rank
+from unreel.arena.standings import Standing
+from unreel.arena.tally import Tally
+from unreel.core.estimate import Estimate
+
+N_SEASONS = 100
+SHOWN = lineup(("Sora", "Veo"), n_scenes=40)
+
+
+def _leading(board: tuple[Standing, ...]) -> set[str]:
+    return {one.name for one in board if one.first_class}
+
+
+def _answers(right: dict[str, float], **more: frozenset[str]) -> Play:
+    """A play in which each reviewer errs on the last clips of the lineup, as many as its share tells."""
+    answers = play(SHOWN, dict.fromkeys(right, 1.0))
+    truth = np.where(SHOWN.creator != NOBODY, SAID_GENERATED, SAID_REAL)[answers.clip]
+    share = np.array([right[name] for name in answers.reviewers])[answers.reviewer]
+    errs = answers.clip >= share * len(SHOWN.clips)
+    wrong = np.where(truth == SAID_GENERATED, SAID_REAL, SAID_GENERATED)
+    return replace(answers, said=np.where(errs, wrong, truth).astype(np.int8), **more)
+
+
+@pytest.mark.parametrize(
+    ("abilities", "least", "most_leading"),
+    [
+        ({"best": 0.9, "b": 0.6, "c": 0.5, "d": 0.4, "e": 0.3}, 99, 3.8),
+        ({"best": 0.55, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}, 95, 5.0),
+        ({"best": 1.5, "b": 0.5, "c": 0.4}, 99, 1.3),
+    ],
+)
+def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(
+    abilities: dict[str, float], least: int, most_leading: float
+) -> None:
+    n_best = n_leading = 0
+    for seed in range(N_SEASONS):
+        tally = Tally.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
+        accuracy = measure(tally, np.ones((len(abilities), 3), dtype=np.bool_)).accuracy
+        leading = find_leading(accuracy, better="high", n_scenes=40)
+        n_best += int(leading[sorted(abilities).index("best")])
+        n_leading += int(leading.sum())
+    assert n_best >= least
+    assert n_leading / N_SEASONS <= most_leading
+
+
+def test_who_is_beaten_on_the_same_clips_does_not_lead_though_intervals_overlap() -> None:
+    board = rank(_answers({"Ann": 0.85, "Ben": 0.75}), seed=1, resamples=500).reviewers
+    ann, ben = (one.figures["accuracy"] for one in board)
+    assert isinstance(ann, Estimate)
+    assert isinstance(ben, Estimate)
+    assert ann.low <= ben.high
+    assert _leading(board) == {"Ann"}
+
+
+def test_nobody_at_or_below_the_coin_leads() -> None:
+    board = rank(_answers({"Ann": 0.5, "Ben": 0.4}), seed=1, resamples=200).reviewers
+    assert _leading(board) == set()
+    floors = frozenset({"coin"})
+    lucky = _answers({"Ann": 0.6, "Ben": 0.7, "coin": 0.65}, floors=floors)
+    assert _leading(rank(lucky, seed=1, resamples=200).reviewers) == {"Ben"}
+
+
+def test_nobody_leads_a_board_of_one() -> None:
+    board = rank(_answers({"Ann": 0.9}), seed=1, resamples=200).reviewers
+    assert (board[0].rank, board[0].first_class) == (1, False)
+
+
+def test_in_pairs_leading_is_decided_by_paired_differences_above_the_coin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n_scenes = 40
+    right = {"Ann": 0.9, "Ben": 0.7, "Cat": 0.3}
+    rows = [
+        (reviewer, scene, scene < share * n_scenes)
+        for reviewer, share in enumerate(right.values())
+        for scene in range(n_scenes)
+    ]
+    n = len(rows)
+    pairs = PairPlay(
+        condition="main",
+        reviewers=tuple(right),
+        creators=("Sora",),
+        scenes=tuple(f"s{number}" for number in range(n_scenes)),
+        reviewer=np.array([reviewer for reviewer, _, _ in rows], dtype=np.int32),
+        first=np.full(n, NOBODY, dtype=np.int32),
+        second=np.zeros(n, dtype=np.int32),
+        scene=np.array([scene for _, scene, _ in rows], dtype=np.int32),
+        took=np.array([TOOK_FIRST if hit else TOOK_SECOND for *_, hit in rows], dtype=np.int8),
+    )
+    strength = Estimate(value=0.0, low=-1.0, high=1.0, n=n, n_clusters=n_scenes)
+    known = {"Sora": strength, REAL_CLIPS: strength}
+    monkeypatch.setattr(preference, "bradley_terry", lambda *_, **__: known)  # it takes seconds
+    found = rank_preferences(pairs, seed=1)
+    assert _leading(found.reviewers) == {"Ann"}
+    assert _leading(found.creators) == set()
+    swapped = np.where(pairs.took == TOOK_FIRST, TOOK_SECOND, TOOK_FIRST).astype(np.int8)
+    assert _leading(rank_preferences(replace(pairs, took=swapped), seed=1).reviewers) == {"Cat"}

@@ -1,0 +1,202 @@
+"""Requests go to the address that was checked, whatever a second resolution says."""
+
+import asyncio
+import io
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certificates import write_certificate
+from unreel.core import outgoing
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.server import read_server
+from unreel.creators.endpoint.client import ServiceClient
+from unreel.creators.endpoint.way import Way
+from unreel.network.transport import open_transport
+from unreel.reviewers.endpoint.providers import Address
+from unreel.reviewers.endpoint.transport import HttpTransport, RawReply
+
+HONEST, CANARY = "127.0.0.1", "127.0.0.2"
+NAME = "judge.example"
+_REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@contextmanager
+def _listening(address: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Any]:
+    """Yield the port and the requests of a server at `address` that answers all of them."""
+    seen: list[bytes] = []
+    with socket.create_server((address, port)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    visitor, _ = listener.accept()
+                    with visitor, suppress(OSError):
+                        line = (
+                            visitor if tls is None else tls.wrap_socket(visitor, server_side=True)
+                        )
+                        seen.append(line.recv(65536))
+                        line.sendall(_REPLY)
+                        line.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], seen
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(timeout=10)
+
+
+@pytest.fixture
+def canary(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, list[bytes], list[bytes]]]:
+    """An honest server, and at the same port of another address one that counts as a metadata service."""
+    monkeypatch.setattr(outgoing, "_METADATA", frozenset({ip_address(CANARY)}))
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    with _listening(HONEST) as (port, honest), _listening(CANARY, port) as (_, trapped):
+        yield port, honest, trapped
+
+
+def _resolve_to(monkeypatch: pytest.MonkeyPatch, answers: Sequence[str]) -> list[str]:
+    """Let NAME stand for each of `answers` in turn, then for the last one; return the resolutions."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def resolve(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        if host not in {NAME, NAME.encode()}:
+            return real(host, port, *args, **kwargs)
+        address = answers[min(len(asked), len(answers) - 1)]
+        asked.append(address)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, int(port)))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return asked
+
+
+def _ask_reviewer(url: str) -> RawReply | Failure:
+    async def ask() -> RawReply | Failure:
+        address = Address(provider="http", model="m", base_url=url)
+        transport = HttpTransport(address, api_key=None, max_connections=2, cap_bytes=1000)
+        try:
+            return await transport.send(b"{}", key="k")
+        finally:
+            await transport.close()
+
+    return asyncio.run(ask())
+
+
+def _ask_creator(url: str) -> Any:
+    async def ask() -> Any:
+        client = ServiceClient(Way(url=url), max_connections=2)
+        try:
+            outcomes = [
+                await client.get("jobs/1"),
+                await client.post("jobs", b"{}", key="k"),
+                await client.download(f"{url}/clip.mp4", io.BytesIO(), most=100),
+            ]
+        finally:
+            await client.close()
+        return outcomes
+
+    return asyncio.run(ask())
+
+
+def test_a_second_resolution_does_not_lead_a_question_elsewhere(
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, honest, trapped = canary
+    asked = _resolve_to(monkeypatch, [HONEST, CANARY])
+    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawReply)
+    assert trapped == []
+    assert len(asked) == 1
+    assert f"Host: {NAME}:{port}".encode() in honest[0]
+
+
+def test_a_second_resolution_does_not_lead_an_order_or_a_download_elsewhere(
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, honest, trapped = canary
+    _resolve_to(monkeypatch, [HONEST, CANARY])
+    _ask_creator(f"http://{NAME}:{port}")
+    assert len(honest) == 3
+    assert trapped == []
+
+
+def test_a_name_that_stands_for_a_metadata_service_is_never_connected_to(
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, _, trapped = canary
+    _resolve_to(monkeypatch, [CANARY])
+    for host in (NAME, CANARY, f"[::ffff:{CANARY}]", f"[64:ff9b::{CANARY}]"):
+        url = f"http://{host}:{port}/v1"
+        for outcome in (_ask_reviewer(url), *_ask_creator(url)):
+            assert isinstance(outcome, Failure), url
+            assert outcome.reason is FailureReason.NOT_NAMED, url
+    assert trapped == []
+
+
+def test_the_next_address_is_tried_if_the_first_accepts_no_connection(
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, honest, _ = canary
+    rows = [(socket.AF_INET, 1, 6, "", (each, port)) for each in ("127.0.0.3", HONEST)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: rows)
+    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawReply)
+    assert len(honest) == 1
+
+
+@pytest.mark.parametrize("certified", [NAME, "other.example"])
+def test_the_certificate_is_checked_against_the_name_and_not_the_address(
+    certified: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_certificate(tmp_path, certified)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(file)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    _resolve_to(monkeypatch, [HONEST])
+    with _listening(HONEST, tls=tls) as (port, seen):
+        outcome = _ask_reviewer(f"https://{NAME}:{port}/v1")
+    assert isinstance(outcome, RawReply) == (certified == NAME), outcome
+    assert len(seen) == (certified == NAME)
+
+
+@pytest.mark.parametrize(
+    ("environment", "host", "proxied"),
+    [
+        ({}, "a.example", False),
+        ({"http_proxy": "http://p:1"}, "a.example", True),
+        ({"all_proxy": "p:1"}, "a.example", True),
+        ({"http_proxy": "http://p:1"}, "127.0.0.1", False),
+        ({"http_proxy": "http://p:1", "no_proxy": "a.example"}, "a.example", False),
+        ({"http_proxy": "http://p:1", "no_proxy": "example"}, "a.example", False),
+    ],
+)
+def test_the_proxy_of_the_environment_is_used_but_never_towards_this_machine(
+    environment: dict[str, str], host: str, *, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    transport = open_transport(read_server(f"http://{host}/v1"), max_connections=1)
+    assert transport.is_proxied == proxied
+
+
+def test_a_proxy_is_never_handed_a_refused_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _listening(HONEST) as (port, seen):
+        monkeypatch.setenv("http_proxy", f"http://{HONEST}:{port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        for host in ("169.254.169.254", "[fe80::1]", "2852039166", "[::ffff:a9fe:a9fe]"):
+            outcome = _ask_reviewer(f"http://{host}/v1")
+            assert isinstance(outcome, Failure)
+            assert outcome.reason is FailureReason.NOT_NAMED, host
+    assert seen == []
