@@ -11,6 +11,7 @@ from unreel.annotate.campaign import Copy
 from unreel.annotate.copies import Copied, Wanted, copy_urls, make_copies
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
+from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
 from unreel.engine.access import Access
 from unreel.engine.place import Place
@@ -42,12 +43,13 @@ def clips(tmp_path: Path) -> dict[str, Path]:
     return made
 
 
-def copy_all(clips: dict[str, Path], place: Place) -> dict[str, Copy | Failure]:
+def copy_all(
+    clips: dict[str, Path], place: Place, key: bytes = b"a secret"
+) -> dict[str, Copy | Failure]:
     wanted = [Wanted(name, str(path)) for name, path in clips.items()]
     heard: list[Copied] = []
-    made = make_copies(
-        wanted, place=place, access=Access(settings=read_settings()), heard=heard.append, workers=2
-    )
+    access = Access(settings=read_settings())
+    made = make_copies(wanted, place=place, access=access, key=key, heard=heard.append, workers=2)
     found = {copied.name: copied.result for copied in made}
     assert [copied.name for copied in heard] == list(clips)
     return found
@@ -87,6 +89,11 @@ def test_names_tell_nothing_of_the_source_and_a_second_run_makes_nothing(
     assert {name: (place.path / name).stat().st_mtime_ns for name in place.names()} == stamps
     for word in (*RECIPES, "broken", ".bin"):
         assert not any(word in name for name in place.names())
+    for path in clips.values():
+        assert not any(clip_id(path)[:8] in name for name in place.names())
+    other = copy_all({"plain": clips["plain"]}, place, key=b"another secret")["plain"]
+    assert isinstance(other, Copy)
+    assert other.location not in stamps, "who has the original and no key cannot tell the name"
 
 
 def test_a_copy_without_its_facts_is_made_again(clips: dict[str, Path], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`unreel annotate publish` as people type it: from a ledger to a report with people in it."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,11 @@ def test_what_people_settled_on_is_asked_of_a_floor_and_reported_beside_them(
 def test_a_second_publishing_into_the_same_folder_is_refused(run, tmp_path: Path) -> None:
     kept = keep_campaign(tmp_path, n_films=2, n_made=0)
     typed = ("annotate", "publish", CAMPAIGN, "--ledger", kept.ledger, "--out", "out")
-    assert run(*typed).returncode == 0
+    first = run(*typed)
+    assert first.returncode == 0, first.stderr
+    told = first.stderr.rpartition("next: unreel ")[2]
+    done = run(*shlex.split(told))
+    assert done.returncode == 0, "the command that publish tells is one that works"
     again = run(*typed)
     assert again.returncode == 2
     assert "Name a new one" in again.stderr

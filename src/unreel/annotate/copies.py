@@ -2,9 +2,12 @@
 
 Label Studio counts frames by a rate that it is told and reads nothing from the file, so a clip of
 variable rate, or one that begins late, would show another frame than the one that is marked. Every clip
-is re-encoded once, by the confined reader, and named by what it is: another clip is another name.
+is re-encoded once, by the confined reader, under a name that tells nothing of the original to whoever has
+not the key of the names: annotators see it, and originals are public.
 """
 
+import hashlib
+import hmac
 import json
 import os
 import queue
@@ -69,12 +72,13 @@ def make_copies(
     *,
     place: Place,
     access: Access,
+    key: bytes,
     heard: Callable[[Copied], None],
     workers: int | None = None,
 ) -> Iterator[Copied]:
     """Copy every clip that `place` lacks, several at once, in the order given.
 
-    A clip that cannot be read is a failure and stops no other.
+    A clip that cannot be read is a failure and stops no other. `key` is a secret that names follow from.
     """
     n_workers = workers or min(8, os.cpu_count() or 1)
     with ExitStack() as held:
@@ -86,7 +90,7 @@ def make_copies(
         def work(one: Wanted) -> Copied:
             own = readers.get()
             try:
-                return Copied(one.name, _copy(one, own, place=place, access=access))
+                return Copied(one.name, _copy(one, own, place=place, access=access, key=key))
             finally:
                 readers.put(own)
 
@@ -119,15 +123,19 @@ def _even(side: Fraction) -> int:
     return max(_LEAST_SIDE, round(side / 2) * 2)
 
 
-def _copy(one: Wanted, reader: "MediaReader", *, place: Place, access: Access) -> Copy | Failure:
+def _copy(
+    one: Wanted, reader: "MediaReader", *, place: Place, access: Access, key: bytes
+) -> Copy | Failure:
     try:
         with local_copy(one.location, access) as file:
-            return _copy_file(file, one, reader, place)
+            return _copy_file(file, one, reader, place, key=key)
     except MediaError as error:
         return error.failure
 
 
-def _copy_file(file: Path, one: Wanted, reader: "MediaReader", place: Place) -> Copy | Failure:
+def _copy_file(
+    file: Path, one: Wanted, reader: "MediaReader", place: Place, *, key: bytes
+) -> Copy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
@@ -135,7 +143,8 @@ def _copy_file(file: Path, one: Wanted, reader: "MediaReader", place: Place) -> 
     words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
     if one.length_s is not None:
         words += [str(one.start_s), str(one.length_s)]
-    name = f"{clip}-{digest('copy', *words)[:8]}.mp4"
+    code = digest("copy", str(clip), *words).encode()
+    name = f"{hmac.digest(key, code, hashlib.sha256).hex()[:40]}.mp4"
     if (known := _known(place, clip, name)) is not None:
         return known
     if one.length_s is None:

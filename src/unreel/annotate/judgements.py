@@ -95,6 +95,8 @@ class QuarantineReason(StrEnum):
     """This annotator was never given this task."""
     NOT_THEIRS = "not-theirs"
     """It lies in one annotator's room and says to be another's."""
+    TAMPERED = "tampered"
+    """Somebody had changed the screen or the task since it was last seen as pushed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from unreel.annotate.reading import judgements, read_campaign
 from unreel.annotate.studio.accounts import invite
 from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.push import Delivery, Pushed, push_assignments
+from unreel.annotate.studio.settings import names_key
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
@@ -170,7 +171,8 @@ def _copy_all(
     failures: dict[str, Failure] = {}
     heard.expect("copies", len(subjects))
     wanted = [subject.wanted for subject in subjects]
-    made = make_copies(wanted, place=desk.place, access=desk.access, heard=heard.copied)
+    key = names_key(desk.folder)
+    made = make_copies(wanted, place=desk.place, access=desk.access, key=key, heard=heard.copied)
     for copied in made:
         if isinstance(copied.result, Failure):
             failures[copied.name] = copied.result

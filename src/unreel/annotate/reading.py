@@ -17,8 +17,12 @@ if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs non
 
 By = tuple[str, str]
 """An annotator's name and a task's id."""
-_SOMEBODY_ELSES: Final = {QuarantineReason.NOT_ASSIGNED, QuarantineReason.NOT_THEIRS}
-"""Who sends something in another's name must not unsay what that person said."""
+_SOMEBODY_ELSES: Final = {
+    QuarantineReason.NOT_ASSIGNED,
+    QuarantineReason.NOT_THEIRS,
+    QuarantineReason.TAMPERED,
+}
+"""Who sends something in another's name, or changes their screen, must not unsay what that person said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

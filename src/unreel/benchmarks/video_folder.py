@@ -4,13 +4,13 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Rejected, Row
+from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folders import own_file
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import Names
@@ -59,13 +59,19 @@ def find_metadata(root: Path) -> tuple[Path, ...]:
 
 
 def write_video_folder(
-    rows: Iterable[Row], into: Path, *, root: Path, media: Literal["copy", "link"] = "copy"
+    rows: Iterable[Row],
+    into: Path,
+    *,
+    root: Path,
+    media: Literal["copy", "link"] = "copy",
+    more: Callable[[Entry], Mapping[str, object]] = lambda _entry: {},
 ) -> Written:
     """Write `rows`, whose files lie below `root`, to the new folder `into`.
 
     Media are copies under numbers in `media/`, or with `link` hard links where the file system allows
     it, which share their bytes with the source. `metadata.jsonl` appears last, so a folder that has it
-    is whole. What has no file here, or a name that was there before, is refused and reported.
+    is whole. What has no file here, or a name that was there before, is refused and reported. `more` gives
+    further columns of a clip.
 
     Raises:
         UnreadableSourceError: `into` holds something already.
@@ -88,8 +94,8 @@ def write_video_folder(
                 cleaned = _media_name(n_entries, entry.cleaned, mark="-cleaned")
                 _put(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
-            line = json.dumps(to_record(entry, file_name=place), ensure_ascii=False)
-            file.write(line + "\n")
+            record = {**to_record(entry, file_name=place), **more(entry)}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
     return Written(n_entries=n_entries, refused=tuple(refused))
 

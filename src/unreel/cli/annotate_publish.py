@@ -32,6 +32,11 @@ from unreel.core.registry import Lazy
     show_default=True,
     help="What happens to clips: they are never encoded anew.",
 )
+@click.option(
+    "--keep-undecided",
+    is_flag=True,
+    help="Under reality and pass-fail: keep clips that people did not settle, with their makers' label.",
+)
 @click.option("--names", "named", is_flag=True, help="People stand under their own names.")
 @click.option("--seed", default=0, show_default=True, help="Of intervals, and of people's numbers.")
 @ledger_option

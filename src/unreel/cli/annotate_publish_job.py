@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 from unreel.annotate.ledger.opening import ledger_address, open_ledger
@@ -26,6 +27,7 @@ def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
             notices=ledger.notices(campaign),
             seed=given["seed"],
         )
+    edition = replace(edition, keep_undecided=given["keep_undecided"])
     if given["benchmark"] is not None:
         edition = replace(
             edition, campaign=replace(edition.campaign, benchmark=str(given["benchmark"]))
@@ -46,8 +48,11 @@ def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _tell(published: Published) -> None:
     say(f"{published.n_clips} clips in {published.folder}; its card is README.md")
+    if published.n_undecided:
+        say(f"  kept without a decision: {published.n_undecided}, with what their makers say")
     for why, n in Counter(left.why for left in published.left_out).most_common():
         say(f"  left out: {n} {why}")
     if published.people:
         say("people.json holds what people are worth: `unreel report` shows it beside models")
-    say(f"next: unreel eval {published.folder} --model always-real --out RUN")
+    folder = quote(str(published.folder))
+    say(f"next: unreel eval {folder} --protocol {published.protocol} --model coin")

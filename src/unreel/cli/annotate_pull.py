@@ -28,6 +28,12 @@ def links(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Fetch again what was seen before; nothing is kept twice.",
+)
+@click.option(
     "--decisions",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write what people decided of a queue, for `decisions` of `[screen]` in a recipe.",
@@ -36,9 +42,12 @@ def links(*, as_json: bool, **given: Any) -> None:
 @ledger_option
 @json_option
 def pull(*, as_json: bool, **given: Any) -> None:
-    """Fetch what annotators of CAMPAIGN saved since the last time, and keep each of it once.
+    """Fetch what annotators of CAMPAIGN saved or edited since the last time, and keep each of it once.
 
-    What cannot be used is kept too, as quarantined with its reason.
+    What cannot be used is kept too, as quarantined with its reason. Where somebody changed a screen or a
+    task, answers given since are quarantined, and the screen or task is restored.
+
+    Ends with status 1 where somebody did.
     """
     Lazy("unreel.cli.annotate_pull_job:pull_answers", "annotate").load()(given, as_json=as_json)
 

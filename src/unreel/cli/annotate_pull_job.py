@@ -1,5 +1,6 @@
 """Links, answers and progress of a campaign, from what was typed."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +12,7 @@ from unreel.annotate.studio.accounts import kept_passwords
 from unreel.annotate.studio.links import campaign_links
 from unreel.annotate.studio.pull import Pulled, pull_campaign
 from unreel.annotate.studio.settings import studio_folder
-from unreel.cli.annotate_push_job import open_desk
+from unreel.cli.annotate_push_job import open_desk, tell_alterations
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, print_table, say
 from unreel.core.estimate import Estimate, Measured
@@ -46,12 +47,19 @@ def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
             def heard(so_far: Pulled) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
-            pulled = pull_campaign(client, ledger, campaign, heard=heard)
+            pulled = pull_campaign(
+                client, ledger, campaign, heard=heard, everything=given["everything"]
+            )
         if given["decisions"]:
             decided = write_decisions(ledger, campaign, given["decisions"])
     if as_json:
         print_json({"campaign": campaign, **asdict(pulled), "decisions": decided})
-        return
+    else:
+        _print_pulled(campaign, pulled, decided)
+    sys.exit(1 if pulled.altered else 0)
+
+
+def _print_pulled(campaign: str, pulled: Pulled, decided: Mapping[str, int]) -> None:
     echo(
         f"{campaign}: {pulled.new:,} new annotations of {pulled.seen:,} seen in {pulled.rooms} rooms"
     )
@@ -61,6 +69,7 @@ def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
         )
     for room in pulled.gone:
         say(f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again")
+    tell_alterations(pulled.altered)
     for word, n in decided.items():
         say(f"{word}: {n:,} pieces")
 

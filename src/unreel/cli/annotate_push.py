@@ -72,6 +72,9 @@ def push(*, as_json: bool, **given: Any) -> None:
     was shown. Run it again after a kill, or with new clips in BENCH: what is there stays, and new clips
     become a batch of their own. For screening, BENCH is the folder of `unreel curate`, or its queue.
 
-    Ends with status 1 where clips cannot be shown.
+    Where somebody changed a screen or a task in Label Studio, answers given since are quarantined, and
+    the screen or task is restored.
+
+    Ends with status 1 where clips cannot be shown, or somebody changed a room.
     """
     Lazy("unreel.cli.annotate_push_job:push_campaign", "annotate").load()(given, as_json=as_json)

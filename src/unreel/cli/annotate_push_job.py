@@ -1,7 +1,7 @@
 """Fills Label Studio from what was typed."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from unreel.annotate.ledger.opening import ledger_address, open_ledger
 from unreel.annotate.office import Desk, Heard, PushOrder, PushReport, push
 from unreel.annotate.pairs.listing import read_pairs
 from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.room_look import Alteration
 from unreel.annotate.studio.settings import find_connection, studio_folder
 from unreel.cli.meter import Meter
 from unreel.cli.output import echo, print_json, say
@@ -61,7 +62,26 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(report)
     else:
         _print(report)
-    sys.exit(1 if report.failures or report.rejected else 0)
+    sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
+
+
+def tell_alterations(altered: Sequence[Alteration]) -> None:
+    """One line for each room that somebody changed."""
+    for each in altered:
+        tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
+        tasks["deleted"] = each.missing_tasks
+        what = [*each.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
+        say(f"somebody changed the room {each.room} in Label Studio: {', '.join(what)}")
+        say(f"  {each.quarantined:,} answers given since the last look are quarantined")
+        if each.problem:
+            say(f"  it could not be restored: {each.problem}")
+        elif each.settings or each.changed_tasks:
+            person = each.room.rpartition("/")[0]
+            say(f"  it is restored; ask {person} to reload the page before the next answer")
+        if each.missing_tasks:
+            say("  `unreel annotate push` sends deleted tasks again")
+    if altered:
+        say("Label Studio 1.23 does not record which account changes a project or a task")
 
 
 def read_annotators(text: str) -> tuple[Annotator, ...]:
@@ -154,6 +174,7 @@ def _print(report: PushReport) -> None:
     if n_more > 0:
         say(f"and {n_more} more or so; --json tells all")
     pushed = report.pushed
+    tell_alterations(pushed.altered)
     echo(
         f"{report.campaign}: {report.tasks:,} tasks, {report.new_tasks:,} of them new "
         f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "

@@ -22,6 +22,7 @@ from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.links import campaign_links
 from unreel.annotate.studio.pull import pull_campaign
 from unreel.annotate.studio.push import Delivery, push_assignments
+from unreel.annotate.studio.settings import names_key
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -98,7 +99,10 @@ def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str
     place = Place(str(studio.media))
     wanted = [Wanted(name, str(path)) for name, path in sources.items()]
     access = Access(settings=read_settings())
-    made = make_copies(wanted, place=place, access=access, heard=lambda _one: None, workers=1)
+    key = names_key(studio.folder)
+    made = make_copies(
+        wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
+    )
     tasks = {one.name: _task(one.name, one.result) for one in made}
     screen = screen_of(Interface.TRACE)
     campaign = Campaign(

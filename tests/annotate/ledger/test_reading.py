@@ -60,7 +60,10 @@ def test_a_broken_newest_word_leaves_nothing_standing_of_theirs(ledger: Ledger) 
     assert read_campaign(ledger, "votes").quarantined == ()
 
 
-@pytest.mark.parametrize("reason", [QuarantineReason.NOT_THEIRS, QuarantineReason.NOT_ASSIGNED])
+@pytest.mark.parametrize(
+    "reason",
+    [QuarantineReason.NOT_THEIRS, QuarantineReason.NOT_ASSIGNED, QuarantineReason.TAMPERED],
+)
 def test_nobody_unsays_what_another_said(ledger: Ledger, reason: QuarantineReason) -> None:
     forged = record_of(TASKS[0], outcome=Quarantined(reason, "ben's"), raw="2", submitted_us=9)
     ledger.append([record_of(TASKS[0], submitted_us=1), forged])

@@ -17,7 +17,7 @@ from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.people import read_people
 from unreel.benchmarks.reading import identify
-from unreel.core.errors import UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
@@ -167,6 +167,28 @@ def test_scores_and_votes_come_with_what_they_were_settled_from(tmp_path: Path) 
     entry = _entries(tmp_path / "votes")["veo-0"]
     assert entry.label is Label.GENERATED
     assert len(entry.votes) == 3
+
+
+def test_undecided_clips_are_kept_on_request_with_what_their_makers_say(tmp_path: Path) -> None:
+    root = lay_out(tmp_path / "bench", NAMES)
+    real, fake = Voted(label=Label.REAL), Voted(label=Label.GENERATED)
+    said = {
+        task_of(root, "film-0"): {"ann": real, "bob": real},
+        task_of(root, "veo-0"): {"ann": real, "bob": fake},
+    }
+    edition = edition_of(root, Interface.REALITY, said, task_of(root, "veo-1"))
+    assert publish(edition, tmp_path / "without").n_clips == 1
+    assert "undecided" not in _lines(tmp_path / "without" / "metadata.jsonl")[0]
+    published = publish(replace(edition, keep_undecided=True), tmp_path / "out")
+    assert (published.n_clips, published.n_undecided, published.left_out) == (3, 2, ())
+    rows = {row["name"]: row["undecided"] for row in _lines(tmp_path / "out" / "metadata.jsonl")}
+    assert rows == {"film-0": False, "veo-0": True, "veo-1": True}
+    found = _entries(tmp_path / "out")
+    assert (found["veo-0"].label, len(found["veo-0"].votes)) == (Label.GENERATED, 2)
+    assert "kept without a decision" in (tmp_path / "out" / "README.md").read_text()
+    for interface in (Interface.TRACE, Interface.REALISM, Interface.SCREENING):
+        with pytest.raises(InvalidSettingError, match="people's word is the truth"):
+            replace(edition_of(root, interface, {}), keep_undecided=True)
 
 
 def test_a_screened_set_holds_what_people_keep(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is pushed is before its annotator once, and what they say is in the ledger once."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -71,7 +72,7 @@ def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
     delivery = prepared.delivery(client, ledger, accounts)
     assert push_assignments(delivery, heard=hear).sent == 18
     again = push_assignments(delivery, heard=hear)
-    assert (again.sent, again.there) == (0, 18)
+    assert (again.sent, again.there, again.altered) == (0, 18, ())
     said = answer_all(studio, ledger, prepared)
     assert pull_campaign(client, ledger, "once", heard=hear).new == 18
     assert pull_campaign(client, ledger, "once", heard=hear).new == 0
@@ -170,6 +171,57 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
     ]
     assert len({record.origin for record in kept}) == 1
     assert kept[0].submitted_us < kept[1].submitted_us
+
+
+def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, Interface.REALITY, 4, name="clock", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "clock")["ada/1"].project
+    places = [int(each["id"]) for each in read_tasks(ada, project, fields=())]
+    real, fake = (
+        write_result(Voted(label=label), prepared.tasks[0], swapped=False)
+        for label in (Label.REAL, Label.GENERATED)
+    )
+    edited, _ = (post(ada, place, real) for place in places[:2])
+    assert pull_campaign(client, ledger, "clock", heard=hear).new == 2
+    for place in places[2:]:
+        post(ada, place, real)
+    ada.patch(f"/api/annotations/{edited}/", {"result": fake})
+    _date_back(studio, [places[0], *places[2:]])
+    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    assert (pulled.new, pulled.altered) == (3, ())
+    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    assert (pulled.seen, pulled.new) == (0, 0), "what is known is not fetched"
+    pulled = pull_campaign(client, ledger, "clock", heard=hear, everything=True)
+    assert (pulled.seen, pulled.new) == (4, 0)
+
+
+def _date_back(studio: Studio, tasks: list[int]) -> None:
+    """Make answers to `tasks` as old as a server would whose clock was set back by three hours."""
+    import psycopg
+
+    with psycopg.connect(studio.plan.database) as rows:
+        for table, column in (("task", "id"), ("task_completion", "task_id")):
+            back = f"UPDATE {table} SET updated_at = updated_at - interval '3 hours'"
+            rows.execute(f"{back} WHERE {column} = ANY(%s)", [tasks])
+
+
+def test_a_ledger_that_lost_answers_gets_them_again(
+    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+) -> None:
+    prepared = prepare(ledger, Interface.REALITY, 2, name="lost", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    answer_all(studio, ledger, prepared)
+    assert pull_campaign(client, ledger, "lost", heard=hear).new == 2
+    with sqlite3.connect(tmp_path / "ledger.db") as rows:
+        rows.execute(
+            "DELETE FROM ledger_annotations WHERE seq = (SELECT max(seq) FROM ledger_annotations)"
+        )
+    rows.close()
+    assert pull_campaign(client, ledger, "lost", heard=hear).new == 1
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(

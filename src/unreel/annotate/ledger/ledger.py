@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -206,6 +206,17 @@ class Ledger:
         with self._writing() as connection:
             known: set[str] = set()
             return self._add(connection, tables.annotations, _checked(connection, records, known))
+
+    def known_keys(self, keys: Collection[str]) -> set[str]:
+        """Those of at most some hundred `keys` under which a record is kept."""
+        known = tables.annotations.c.key
+        return {row["key"] for row in self._read(select(known).where(known.in_(keys)))}
+
+    def origins(self, campaign: str) -> set[str]:
+        """Where all records of a campaign come from."""
+        known = tables.annotations.c
+        query = select(known.origin).where(known.campaign == campaign).distinct()
+        return {row["origin"] for row in self._read(query)}
 
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:
         """What was kept, in order of arrival, each with its number; only those behind number `after`.

@@ -29,6 +29,8 @@ class Card:
     """Clips as their makers describe them, before people's word was put in."""
     n_clips: int
     """Of those, how many are in the benchmark."""
+    n_undecided: int = 0
+    """Of these, on how many people did not settle."""
     left_out: Sequence[Rejected]
     people: Sequence[HumanRow]
 
@@ -74,6 +76,8 @@ def _facts(card: Card) -> Iterator[tuple[str, object]]:
     yield "judged", f"{len(consensus.tasks):,}"
     yield "settled", f"{len(consensus.settled):,}"
     yield "not settled", f"{len(consensus.unsettled):,}"
+    if edition.keep_undecided:
+        yield "kept without a decision, `undecided` in `metadata.jsonl`", f"{card.n_undecided:,}"
     yield "judgements", f"{len(edition.opinions):,} by {len(edition.annotators)} people"
     yield "asked of each task", f"{campaign.overlap} people"
     yield (

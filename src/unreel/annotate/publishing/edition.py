@@ -3,13 +3,18 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from unreel.annotate.agreement import Agreement
-from unreel.annotate.campaign import Campaign, Task
+from unreel.annotate.campaign import Campaign, Interface, Task
 from unreel.annotate.consensus.outcome import Consensus
 from unreel.annotate.judgements import AnyValue
 from unreel.annotate.opinion import Opinion
 from unreel.annotate.polish.using import Words
+from unreel.core.errors import InvalidSettingError
+
+_MAKERS_TRUTH: Final = {Interface.REALITY, Interface.PASS_FAIL}
+"""Questions whose answers stand beside the truth and are no part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,18 @@ class Edition:
     """People whose judgements do not count."""
     swapped: frozenset[tuple[str, str]] = frozenset()
     """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+    keep_undecided: bool = False
+    """Clips that people did not settle are published with what their makers say."""
+
+    def __post_init__(self) -> None:
+        interface = self.campaign.interface
+        if self.keep_undecided and interface not in _MAKERS_TRUTH:
+            setting, problem = (
+                "--keep-undecided",
+                f"under {interface.value} people's word is the truth",
+            )
+            remedy = "Leave it out, or lower --quorum"
+            raise InvalidSettingError(setting, problem, remedy)
 
     @property
     def annotators(self) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from unreel.annotate.campaign import Task
+from unreel.annotate.campaign import Interface, Task
 from unreel.annotate.consensus.outcome import Settled
 from unreel.annotate.judgements import AnyValue
 from unreel.annotate.publishing.card import CARD, Card, write_card
@@ -13,7 +13,7 @@ from unreel.annotate.publishing.edition import Edition, give_aliases
 from unreel.annotate.publishing.gathering import poll_of
 from unreel.annotate.publishing.humans import human_rows
 from unreel.annotate.publishing.originals import write_originals
-from unreel.annotate.publishing.truth import settled_entry
+from unreel.annotate.publishing.truth import settled_entry, undecided_entry
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.opening import Benchmark, open_benchmark
@@ -25,7 +25,11 @@ from unreel.core.identity import clip_id
 from unreel.core.writing import PART, Folder
 
 Media = Literal["copy", "link"]
+UNDECIDED: Final = "undecided"
+"""Column of `metadata.jsonl`: people did not settle, and the row says what the clip's makers say."""
 _DRAFT: Final = f"{PART}publishing"
+_PROTOCOLS: Final = {Interface.TRACE: "trace", Interface.REALISM: "realism"}
+"""Other campaigns settle no truth but the label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,10 @@ class Published:
 
     folder: Path
     n_clips: int
+    protocol: str
+    """The instrument that asks models what people were asked, or the nearest one."""
+    n_undecided: int = 0
+    """Clips that people did not settle, kept with what their makers say."""
     left_out: tuple[Rejected, ...]
     people: tuple[HumanRow, ...]
 
@@ -69,8 +77,13 @@ def _write(edition: Edition, into: Path, *, media: Media, named: bool, seed: int
     benchmark = open_benchmark(Path(edition.campaign.benchmark))
     aliases = give_aliases(edition.annotators, seed=seed, named=named)
     entries = {entry.name: entry for entry in _asked(benchmark, edition.tasks)}
-    rows = _rows(edition, benchmark, entries, aliases)
-    written = write_video_folder(rows, into, root=benchmark.root, media=media)
+    undecided = set[str]()
+    rows = _rows(edition, benchmark, entries, aliases, undecided)
+
+    def more(entry: Entry) -> dict[str, object]:
+        return {UNDECIDED: entry.name in undecided} if edition.keep_undecided else {}
+
+    written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
     gone = (Rejected(name, "not in the benchmark any more") for name in _missing(edition, entries))
     left_out = (*written.refused, *gone)
     if not written.n_entries:
@@ -85,15 +98,24 @@ def _write(edition: Edition, into: Path, *, media: Media, named: bool, seed: int
     write_people(
         folder, People(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
     )
+    n_undecided = len(undecided - {left.name for left in left_out})
     card = Card(
         edition=edition,
         entries=tuple(entries.values()),
         n_clips=written.n_entries,
+        n_undecided=n_undecided,
         left_out=left_out,
         people=people,
     )
     folder.write(CARD, write_card(card).encode())
-    return Published(folder=into, n_clips=written.n_entries, left_out=left_out, people=people)
+    return Published(
+        folder=into,
+        n_clips=written.n_entries,
+        protocol=_PROTOCOLS.get(edition.campaign.interface, "reality"),
+        n_undecided=n_undecided,
+        left_out=left_out,
+        people=people,
+    )
 
 
 def _asked(benchmark: Benchmark, tasks: Mapping[str, Task]) -> Iterator[Entry]:
@@ -111,7 +133,9 @@ def _rows(
     benchmark: Benchmark,
     entries: Mapping[str, Entry],
     aliases: Mapping[str, str],
+    undecided: set[str],
 ) -> Iterator[Row]:
+    """One row for each clip; names of those that people did not settle are added to `undecided`."""
     by_name: dict[str, list[Task]] = {}
     for task in edition.tasks.values():
         for name in task.names:
@@ -123,6 +147,9 @@ def _rows(
             yield judged
         elif edition.campaign.interface.n_clips > 1:
             yield entry
+        elif edition.keep_undecided and judged.id not in edition.consensus.settled:
+            undecided.add(name)
+            yield undecided_entry(entry, said.get(judged.id, {}))
         else:
             yield _settled(entry, judged, edition, said.get(judged.id, {}))
 

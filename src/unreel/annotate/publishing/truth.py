@@ -41,6 +41,11 @@ def settled_entry(
             return entry
 
 
+def undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
+    """`entry` as its makers describe it, with the votes that people gave."""
+    return replace(entry, votes=_votes(said)) if _votes(said) else entry
+
+
 def is_fooled(entry: Entry, value: Value) -> bool:
     """Whether people settled on what cannot be: faults in a clip that a camera filmed."""
     return isinstance(value, Traced) and bool(value.traces) and entry.label is Label.REAL

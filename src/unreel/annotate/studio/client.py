@@ -8,6 +8,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 from types import TracebackType
@@ -45,6 +47,8 @@ class Reply:
 
     status: int
     body: bytes | None = field(repr=False)
+    date: str = ""
+    """When it was sent, by the server's clock, as HTTP writes it."""
 
     @property
     def is_ok(self) -> bool:
@@ -121,6 +125,14 @@ class StudioClient:
             self._sleep(wait_s)
         raise AssertionError  # pragma: no cover
 
+    def server_time(self) -> datetime:
+        """The end of the second that the server's clock shows; this machine's where it shows none."""
+        reply = self.look("/api/current-user/whoami")
+        try:
+            return parsedate_to_datetime(reply.date) + timedelta(seconds=1)
+        except ValueError:
+            return datetime.now(UTC)
+
     def post(self, path: str, body: object, **parameters: object) -> Any:
         """Sent once: where this fails, look what is there before it is sent again."""
         return self._write("POST", path, body, parameters)
@@ -163,7 +175,8 @@ class StudioClient:
     def _exchange(self, method: str, path: str, **given: Any) -> Reply:
         try:
             with self._http.stream(method, path, **given) as response:
-                return Reply(response.status_code, _read(response.iter_raw()))
+                date = response.headers.get("Date", "")
+                return Reply(response.status_code, _read(response.iter_raw()), date)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_refusal(error)
             # Only the kind of error: its text may repeat the token.

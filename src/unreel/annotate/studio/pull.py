@@ -1,110 +1,218 @@
-"""Reads what annotators saved into the ledger: what is new since the last time, each annotation once.
+"""Reads what annotators saved into the ledger: each version of each annotation once.
 
 Label Studio lets everybody write everywhere and stores whatever it is sent. So a room has one owner, an
-annotation of anybody else in it is no judgement, and every result is read through the same door as a
-stranger's file.
+annotation of anybody else in it is no judgement, answers to a screen or a task that somebody changed are
+quarantined, and every result is read through the same door as a stranger's file.
+
+Every task is listed at every pull, and those are fetched whose stamp differs from the one seen last or of
+which an annotation is not in the ledger: a server's clock that is set back hides nothing.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from unreel.annotate.campaign import Assignment, Campaign, Interface, Task
+from unreel.annotate.campaign import Arm, Assignment, Campaign, Interface, Task
+from unreel.annotate.interfaces.answers import Result
 from unreel.annotate.interfaces.data import TASK_KEY
+from unreel.annotate.interfaces.prefilling import prefill
 from unreel.annotate.interfaces.results import read_result
 from unreel.annotate.judgements import Quarantined, QuarantineReason, Record, Value
 from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.studio.client import NOT_FOUND, StudioClient
-from unreel.annotate.studio.reading import read_tasks
+from unreel.annotate.studio.client import NOT_FOUND, StudioClient, refusal
+from unreel.annotate.studio.reading import PAGE, read_tasks
+from unreel.annotate.studio.room_look import LISTED, Alteration, RoomLook, restore_room
+from unreel.annotate.studio.room_state import RoomState, adopt_room, room_states
 from unreel.annotate.studio.rooms import Room, remembered_rooms, room_mark
 
-CURSOR: Final = "cursor"
-"""Kind of the ledger's memory of how far each room was read."""
+SEEN: Final = "seen"
+"""Kind of the ledger's memory of each task's version in each room."""
 STRANGER: Final = "somebody-else"
 """Stands for whoever wrote into a room that is not theirs, so that it counts against nobody."""
-_LOOK_BACK: Final = timedelta(minutes=10)
-"""A change is stamped before it can be seen, so a little is read again."""
-_AT_ONCE: Final = 500
 _AUTHORS: Final = ("completed_by", "updated_by")
 """Who an annotation says to be by, which anybody may write, and by whom the server was sent it last."""
 _KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
-_FIELDS: Final = ("data", "annotations", "lead_time", *_KEPT[1:])
+_FIELDS: Final = ("annotations", "lead_time", *_KEPT[1:])
 _LONGEST_S: Final = 10**9
 _LONGEST_ID: Final = 100
+_MEANWHILE_US: Final = 60_000_000
+"""A restoration takes less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
     """What a pull came to."""
 
-    rooms: int
-    seen: int
+    rooms: int = 0
+    seen: int = 0
     """Annotations that the server showed."""
-    new: int
-    quarantined: int
+    new: int = 0
+    quarantined: int = 0
     """Of those seen."""
     gone: tuple[str, ...] = ()
     """Rooms that were deleted on the server; what was pulled of them before is kept."""
+    altered: tuple[Alteration, ...] = ()
+    """Rooms in which somebody changed the screen or tasks."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class RoomDesk:
     """What is known of a room before anything in it is read."""
 
     campaign: Campaign
     room: Room
     tasks: Mapping[str, Task]
     assigned: Mapping[str, Assignment]
+    kept: Collection[str] = frozenset()
+    """Origins of the campaign's records."""
+
+    def marks_of(self, task: str) -> Sequence[Result]:
+        """Marks that the annotator is shown beforehand."""
+        given = self.assigned.get(task)
+        if given is None or given.arm is not Arm.PREFILLED:
+            return ()
+        return prefill(self.tasks[task], swapped=given.swapped)
+
+    def origin(self, annotation: object) -> str:
+        """Where an annotation comes from, up to its number."""
+        mark = room_mark(self.campaign.name, self.room.annotator, self.room.batch)
+        return f"{mark}/{annotation}"
 
 
 def pull_campaign(
-    client: StudioClient, ledger: Ledger, campaign: str, *, heard: Callable[[Pulled], None]
+    client: StudioClient,
+    ledger: Ledger,
+    campaign: str,
+    *,
+    heard: Callable[[Pulled], None],
+    everything: bool = False,
 ) -> Pulled:
-    """Keep every annotation of the campaign's rooms that the ledger lacks.
+    """Keep every annotation of the campaign's rooms that the ledger lacks, and restore changed rooms.
 
-    It may be killed at any moment and run again: what is kept is kept, and nothing is kept twice.
+    It may be killed at any moment and run again: what is kept is kept, and nothing is kept twice. With
+    `everything`, annotations are fetched too that were seen before.
 
     Raises:
         MachineError: The server is away or refuses.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
-    cursors = ledger.memories(campaign, CURSOR)
-    total = Pulled(rooms=0, seen=0, new=0, quarantined=0)
+    states, seen = room_states(ledger, campaign), ledger.memories(campaign, SEEN)
+    kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
+    total = Pulled()
     for key, room in sorted(remembered_rooms(ledger, campaign).items()):
         given = ledger.assignments(campaign, annotator=room.annotator)
         assigned = {each.task: each for each in given if each.batch == room.batch}
-        desk = _Desk(known, room, tasks, assigned)
+        desk = RoomDesk(known, room, tasks, assigned, kept)
         if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
             total = replace(total, gone=(*total.gone, key))
             continue
-        total = _pull_room(client, ledger, desk, since=cursors.get(key, ""), total=total)
+        versions = {} if everything else json.loads(seen.get(key, "{}"))
+        total = pull_room(
+            client, ledger, desk, state=states.get(key), versions=versions, total=total
+        )
         heard(total)
     return total
 
 
-def _pull_room(
-    client: StudioClient, ledger: Ledger, desk: _Desk, *, since: str, total: Pulled
+def pull_room(
+    client: StudioClient,
+    ledger: Ledger,
+    desk: RoomDesk,
+    *,
+    state: RoomState | None,
+    versions: Mapping[str, str],
+    total: Pulled,
 ) -> Pulled:
-    room, newest, waiting = desk.room, since, list[Record]()
-    total = replace(total, rooms=total.rooms + 1)
-    behind = _before(since) if since else ""
-    for found in read_tasks(client, room.project, fields=_FIELDS, since=behind):
-        newest = max(newest, str(found.get("updated_at") or ""))
-        waiting += _records(found, desk)
-        if len(waiting) >= _AT_ONCE:
-            total, waiting = _keep(ledger, waiting, total), []
-    total = _keep(ledger, waiting, total)
-    if newest != since:
-        # Behind the records: a kill between the two reads them again.
-        ledger.remember(desk.campaign.name, CURSOR, room.key, newest)
-    return total
+    """Keep what is new in one room, then put back what somebody changed there."""
+    room, campaign = desk.room, desk.campaign.name
+    n_bound = None if state is None else len(state.numbers)
+    listed, look = look_at_room(client, room, state)
+    wanted = [
+        int(task["id"])
+        for task in listed
+        if versions.get(str(task["id"])) != _version(task) or _has_unknown(task, desk)
+    ]
+    quarantined, suspects = 0, list[int]()
+    for first in range(0, len(wanted), PAGE):
+        fields = (*LISTED, *_FIELDS)
+        some = list(
+            read_tasks(client, room.project, fields=fields, numbers=wanted[first : first + PAGE])
+        )
+        # Behind the answers: those that were given before a look at which all is as pushed count.
+        look.see_project(_project(client, room))
+        for task in some:
+            look.see_task(task)
+        records = [record for task in some for record in _records(task, desk, look)]
+        fresh = _fresh_tampered(ledger, records)
+        quarantined += len(fresh)
+        suspects += [json.loads(record.raw)["id"] for record in fresh]
+        total = _keep(ledger, records, total)
+    for annotation in suspects:  # kept above; without it the annotator is asked again
+        client.delete(f"/api/annotations/{annotation}/")
+    if look.is_altered:
+        altered = look.alteration(room, quarantined=quarantined)
+        problem = restore_room(client, room, look, desk.marks_of)
+        total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
+    if look.is_altered or n_bound != len(look.state.numbers):
+        look.state.remember(ledger, campaign, room.key)
+    # Behind the records: a kill between the two reads them again.
+    now_seen = {str(task["id"]): _version(task) for task in listed}
+    if now_seen != versions:
+        ledger.remember(campaign, SEEN, room.key, json.dumps(now_seen))
+    return replace(total, rooms=total.rooms + 1)
 
 
-def _keep(ledger: Ledger, records: list[Record], total: Pulled) -> Pulled:
+def look_at_room(
+    client: StudioClient, room: Room, state: RoomState | None
+) -> tuple[list[Mapping[str, Any]], RoomLook]:
+    """All tasks of a room without their answers, and what differs from what was pushed."""
+    project = _project(client, room)
+    listed = list(read_tasks(client, room.project, fields=LISTED))
+    look = RoomLook(state or adopt_room(project, listed))
+    look.see_project(project)
+    for task in listed:
+        look.see_task(task)
+    return listed, look
+
+
+def _project(client: StudioClient, room: Room) -> Mapping[str, Any]:
+    reply = client.look(f"/api/projects/{room.project}/")
+    found = reply.document()
+    if not reply.is_ok or not isinstance(found, dict):
+        raise refusal(reply, f"GET /api/projects/{room.project}/")
+    return found
+
+
+def _version(task: Mapping[str, Any]) -> str:
+    """Changes whenever an annotation of the task is saved, edited or deleted."""
+    return f"{task.get('updated_at')} {','.join(sorted(_annotation_ids(task)))}"
+
+
+def _annotation_ids(task: Mapping[str, Any]) -> list[str]:
+    return [each for each in str(task.get("annotations_ids") or "").split(",") if each]
+
+
+def _has_unknown(task: Mapping[str, Any], desk: RoomDesk) -> bool:
+    return any(desk.origin(each) not in desk.kept for each in _annotation_ids(task))
+
+
+def _fresh_tampered(ledger: Ledger, records: Sequence[Record]) -> list[Record]:
+    """Answers to what somebody changed that no earlier look has kept."""
+    found = [
+        record
+        for record in records
+        if isinstance(record.outcome, Quarantined)
+        and record.outcome.reason is QuarantineReason.TAMPERED
+    ]
+    known = ledger.known_keys([record.key for record in found]) if found else set()
+    return [record for record in found if record.key not in known]
+
+
+def _keep(ledger: Ledger, records: Sequence[Record], total: Pulled) -> Pulled:
     held = sum(isinstance(record.outcome, Quarantined) for record in records)
     return replace(
         total,
@@ -114,9 +222,10 @@ def _keep(ledger: Ledger, records: list[Record], total: Pulled) -> Pulled:
     )
 
 
-def _records(found: Mapping[str, Any], desk: _Desk) -> Iterator[Record]:
+def _records(found: Mapping[str, Any], desk: RoomDesk, look: RoomLook) -> Iterator[Record]:
     data = found.get("data")
-    ours = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
+    claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
+    ours = look.state.numbers.get(str(found["id"]), claimed)
     if "annotations" not in found:
         # The server has more to say of this task than a reply may hold.
         note = {"id": f"task-{found['id']}", "created_at": "", "updated_at": ""}
@@ -125,20 +234,21 @@ def _records(found: Mapping[str, Any], desk: _Desk) -> Iterator[Record]:
         return
     for annotation in found["annotations"]:
         if isinstance(annotation, dict) and "id" in annotation:
-            yield _record(annotation, ours, desk, outcome=_outcome(annotation, ours, desk))
+            change = look.reason(str(found["id"])) or _stale(annotation, found["id"], look.state)
+            outcome_ = _outcome(annotation, ours, desk, change=change)
+            yield _record(annotation, ours, desk, outcome=outcome_)
 
 
 def _record(
-    annotation: Mapping[str, Any], ours: str, desk: _Desk, *, outcome: Value | Quarantined
+    annotation: Mapping[str, Any], ours: str, desk: RoomDesk, *, outcome: Value | Quarantined
 ) -> Record:
-    room, campaign = desk.room, desk.campaign.name
-    mark = room_mark(campaign, room.annotator, room.batch)
+    room = desk.room
     kept = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
     return Record(
-        campaign=campaign,
+        campaign=desk.campaign.name,
         annotator=STRANGER if _is_strangers(outcome) else room.annotator,
         task=ours or "unknown",
-        origin=f"{mark}/{annotation['id']}@{annotation.get('created_at')}",
+        origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
         guidelines_version=room.guidelines_version,
         interface_version=room.interface_version,
         submitted_us=_us(annotation.get("updated_at")),
@@ -148,7 +258,9 @@ def _record(
     )
 
 
-def _outcome(annotation: Mapping[str, Any], ours: str, desk: _Desk) -> Value | Quarantined:
+def _outcome(
+    annotation: Mapping[str, Any], ours: str, desk: RoomDesk, *, change: str
+) -> Value | Quarantined:
     assignment = desk.assigned.get(ours)
     for author in _AUTHORS:
         if annotation.get(author) != desk.room.owner:
@@ -157,12 +269,25 @@ def _outcome(annotation: Mapping[str, Any], ours: str, desk: _Desk) -> Value | Q
     if assignment is None:
         detail = f"task {ours!a} was never given to {desk.room.annotator}"
         return Quarantined(QuarantineReason.NOT_ASSIGNED, detail)
+    if change:
+        return Quarantined(QuarantineReason.TAMPERED, change)
     if annotation.get("was_cancelled"):
         return Quarantined(QuarantineReason.MISSING, "the task was skipped")
     interface: Interface = desk.campaign.interface
     return read_result(
         interface, annotation.get("result"), desk.tasks[ours], swapped=assignment.swapped
     )
+
+
+def _stale(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
+    """Words for an answer that was begun before the room or the task was restored."""
+    saved_us = _us(annotation.get("updated_at"))
+    begun_us = saved_us - (_lead_us(annotation.get("lead_time")) or 0)
+    for place in ("", str(number)):
+        restored_us = _us(state.restored.get(place, ""))
+        if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
+            return f"it was begun before {state.restored[place]}, when a change was undone"
+    return ""
 
 
 def _is_strangers(outcome: Value | Quarantined) -> bool:
@@ -182,12 +307,3 @@ def _lead_us(seconds: object) -> int | None:
     if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return None
     return round(seconds * 1_000_000) if 0 <= seconds <= _LONGEST_S else None
-
-
-def _before(stamp: str) -> str:
-    """A little before `stamp`, as the server's filter takes it."""
-    try:
-        at = datetime.fromisoformat(stamp) - _LOOK_BACK
-    except ValueError:
-        return ""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -18,8 +18,17 @@ from unreel.annotate.interfaces.prefilling import prefill
 from unreel.annotate.interfaces.screens import Screen
 from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.studio.client import StudioClient
+from unreel.annotate.studio.pull import Pulled, RoomDesk, look_at_room, pull_room
 from unreel.annotate.studio.reading import read_tasks
-from unreel.annotate.studio.rooms import PREFILLED, Room, find_marked, open_room
+from unreel.annotate.studio.room_look import Alteration
+from unreel.annotate.studio.room_state import RoomState, marks_digest, room_states
+from unreel.annotate.studio.rooms import (
+    PREFILLED,
+    Room,
+    find_marked,
+    open_room,
+    project_settings,
+)
 
 CHUNK: Final = 5000
 """Tasks of one import: each costs Label Studio as much as counting the whole project anew."""
@@ -49,6 +58,8 @@ class Pushed:
     sent: int
     there: int
     """Tasks that were in their rooms already."""
+    altered: tuple[Alteration, ...] = ()
+    """Rooms in which somebody had changed the screen or tasks."""
 
 
 def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pushed:
@@ -62,7 +73,9 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
     given = list(delivery.ledger.assignments(name))
     marked = cache(partial(find_marked, delivery.client))
+    states = room_states(delivery.ledger, name)
     rooms = sent = there = 0
+    altered: tuple[Alteration, ...] = ()
     for place, group in itertools.groupby(given, key=_place):
         annotator, batch = place
         room = open_room(
@@ -73,19 +86,27 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
             place=(annotator, batch, delivery.accounts[annotator]),
             marked=marked,
         )
-        found = set() if room.is_new else _tidy(delivery.client, room)
         wanted = list(group)
+        if room.is_new:
+            settings = project_settings(delivery.campaign, delivery.screen, annotator, batch)
+            found, state = set[str](), RoomState(settings=settings)
+        else:
+            assigned = {each.task: each for each in wanted}
+            desk = RoomDesk(delivery.campaign, room, tasks, assigned)
+            state, changes = _look(delivery, desk, states.get(room.key))
+            found, altered = _tidy(delivery.client, room, state), (*altered, *changes)
         missing = [assignment for assignment in wanted if assignment.task not in found]
         rooms, there = rooms + 1, there + len(wanted) - len(missing)
         heard(sent + there)
         entries = (_entry(delivery, each, tasks[each.task]) for each in missing)
         for chunk in _chunks(entries):
-            _send(delivery.client, room, chunk)
+            _send(delivery, room, chunk, state)
             sent += len(chunk)
             heard(sent + there)
         if missing and not room.is_new:
-            _tidy(delivery.client, room)
-    return Pushed(rooms=rooms, sent=sent, there=there)
+            _tidy(delivery.client, room, state)
+        state.remember(delivery.ledger, name, room.key)
+    return Pushed(rooms=rooms, sent=sent, there=there, altered=altered)
 
 
 def _place(assignment: Assignment) -> tuple[str, int]:
@@ -106,11 +127,40 @@ def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
         yield chunk
 
 
-def _send(client: StudioClient, room: Room, chunk: list[dict[str, Any]]) -> None:
-    client.post(f"/api/projects/{room.project}/import", chunk)
-    if any("predictions" in entry for entry in chunk):
+def _look(
+    delivery: Delivery, desk: RoomDesk, state: RoomState | None
+) -> tuple[RoomState, tuple[Alteration, ...]]:
+    """The room as pushed; where it is not any more, what was answered meanwhile is kept first."""
+    client, ledger, room = delivery.client, delivery.ledger, desk.room
+    _, look = look_at_room(client, room, state)
+    if not look.is_altered:
+        return look.state, ()
+    pulled = pull_room(client, ledger, desk, state=state, versions={}, total=Pulled())
+    return room_states(ledger, desk.campaign.name)[room.key], pulled.altered
+
+
+def _send(delivery: Delivery, room: Room, chunk: list[dict[str, Any]], state: RoomState) -> None:
+    """Send a chunk; what it holds is kept in the ledger first, and then under which numbers."""
+    client, campaign = delivery.client, delivery.campaign.name
+    is_marked = any("predictions" in entry for entry in chunk)
+    for entry in chunk:
+        ours = entry["data"][TASK_KEY]
+        state.tasks[ours] = entry["data"]
+        if "predictions" in entry:
+            state.marks[ours] = marks_digest(entry["predictions"])
+    if is_marked:
+        state.settings["model_version"] = PREFILLED
+    state.remember(delivery.ledger, campaign, room.key)
+    path = f"/api/projects/{room.project}"
+    sent = client.post(f"{path}/import", chunk, return_task_ids="true")
+    numbers = sorted(int(number) for number in sent.get("task_ids", ()))
+    if len(numbers) == len(chunk):
+        ids = (entry["data"][TASK_KEY] for entry in chunk)
+        state.numbers |= zip(map(str, numbers), ids, strict=True)
+        state.remember(delivery.ledger, campaign, room.key)
+    if is_marked:
         # Label Studio shows marks of the version that a project names, and of no other.
-        client.patch(f"/api/projects/{room.project}/", {"model_version": PREFILLED})
+        client.patch(f"{path}/", {"model_version": PREFILLED})
 
 
 def _entry(delivery: Delivery, assignment: Assignment, task: Task) -> dict[str, Any]:
@@ -124,7 +174,7 @@ def _entry(delivery: Delivery, assignment: Assignment, task: Task) -> dict[str, 
     return entry
 
 
-def _tidy(client: StudioClient, room: Room) -> set[str]:
+def _tidy(client: StudioClient, room: Room, state: RoomState) -> set[str]:
     """Tasks of the room; what a killed push and its successor both sent is taken away once.
 
     The first of the two stays, unless only the second one was answered.
@@ -136,8 +186,13 @@ def _tidy(client: StudioClient, room: Room) -> set[str]:
         if ours not in found:
             found[ours] = (number, answered)
         elif not answered:
-            client.delete(f"/api/tasks/{number}/")
+            _delete(client, number, state)
         elif not found[ours][1]:
-            client.delete(f"/api/tasks/{found[ours][0]}/")
+            _delete(client, found[ours][0], state)
             found[ours] = (number, answered)
     return set(found)
+
+
+def _delete(client: StudioClient, number: int, state: RoomState) -> None:
+    client.delete(f"/api/tasks/{number}/")
+    state.numbers.pop(str(number), None)

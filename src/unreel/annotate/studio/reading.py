@@ -11,9 +11,13 @@ _PATH: Final = "/api/tasks/"
 
 
 def read_tasks(
-    client: StudioClient, project: int, *, fields: Sequence[str], since: str = ""
+    client: StudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """Tasks by their numbers, with `id` and `fields`; with `since`, those that changed after it.
+    """Tasks in the order of their numbers, with `id` and `fields`; only `numbers` where given.
 
     A page begins behind the last number of the one before it: what is added or taken away meanwhile
     moves nothing. A page that is more than a reply may be is asked for in parts; a single task that is
@@ -21,12 +25,12 @@ def read_tasks(
     """
     last, size = 0, PAGE
     while True:
-        reply = _look(client, project, fields=fields, since=since, last=last, size=size)
+        reply = _look(client, project, fields=fields, numbers=numbers, last=last, size=size)
         if reply.body is None and size > 1:
             size = max(1, size // 8)
             continue
         if reply.body is None:
-            reply = _look(client, project, fields=(), since=since, last=last, size=1)
+            reply = _look(client, project, fields=(), numbers=numbers, last=last, size=1)
         found = _tasks(reply)
         yield from found
         if len(found) < size:
@@ -35,11 +39,19 @@ def read_tasks(
 
 
 def _look(
-    client: StudioClient, project: int, *, fields: Sequence[str], since: str, last: int, size: int
+    client: StudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None,
+    last: int,
+    size: int,
 ) -> Reply:
-    items = [_more_than("id", "Number", last)]
-    if since:
-        items.append(_more_than("updated_at", "Datetime", since))
+    above = {"operator": "greater", "type": "Number", "value": last}
+    items = [{"filter": "filter:tasks:id", **above}]
+    if numbers is not None:
+        chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
+        items.append({"filter": "filter:tasks:id", **chosen})
     query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
     return client.look(
         _PATH,
@@ -50,10 +62,6 @@ def _look(
         include=",".join(("id", *fields)),
         query=json.dumps(query),
     )
-
-
-def _more_than(column: str, kind: str, value: object) -> dict[str, object]:
-    return {"filter": f"filter:tasks:{column}", "operator": "greater", "type": kind, "value": value}
 
 
 def _tasks(reply: Reply) -> list[Mapping[str, Any]]:

@@ -78,8 +78,8 @@ def open_room(
     found = find_marked(client) if marked is None else marked()
     project, is_new = found.get(mark), False
     if project is None:
-        title = f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE]
-        project, is_new = _make(client, campaign, screen, title=title, mark=mark), True
+        settings = project_settings(campaign, screen, annotator, batch)
+        project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     made = client.get(f"/api/projects/{project}/")
     room = Room(
         project=project,
@@ -94,6 +94,27 @@ def open_room(
     _serve_media(client, room)
     ledger.remember(campaign.name, ROOM, room.key, json.dumps(_room_document(room)))
     return room
+
+
+def project_settings(
+    campaign: Campaign, screen: Screen, annotator: str, batch: int
+) -> dict[str, Any]:
+    """Settings of a room's project: all that decides what its annotator sees."""
+    mark = room_mark(campaign.name, annotator, batch)
+    return {
+        "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
+        "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
+        "label_config": screen.config,
+        "expert_instruction": campaign.guidelines,
+        "show_instruction": True,
+        "show_skip_button": False,
+        "enable_empty_annotation": False,
+        "show_annotation_history": False,
+        "maximum_annotations": 1,
+        "sampling": _SEQUENTIAL,
+        "show_collab_predictions": True,
+        "evaluate_predictions_automatically": False,
+    }
 
 
 def room_mark(campaign: str, annotator: str, batch: int) -> str:
@@ -130,29 +151,6 @@ def _is_same(client: StudioClient, room: Room, mark: str) -> bool:
         return False
     is_marked = str(found.get("description") or "").endswith(mark)
     return is_marked or bool(room.created_at and found.get("created_at") == room.created_at)
-
-
-def _make(
-    client: StudioClient, campaign: Campaign, screen: Screen, *, title: str, mark: str
-) -> int:
-    made = client.post(
-        "/api/projects/",
-        {
-            "title": title,
-            "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
-            "label_config": screen.config,
-            "expert_instruction": campaign.guidelines,
-            "show_instruction": True,
-            "show_skip_button": False,
-            "enable_empty_annotation": False,
-            "show_annotation_history": False,
-            "maximum_annotations": 1,
-            "sampling": _SEQUENTIAL,
-            "show_collab_predictions": True,
-            "evaluate_predictions_automatically": False,
-        },
-    )
-    return int(made["id"])
 
 
 def _serve_media(client: StudioClient, room: Room) -> None:

@@ -24,6 +24,7 @@ CLIPS: Final = "media/clips"
 """Below the state's folder: Label Studio serves what lies in a folder of its root, not the root itself."""
 _CONNECTION: Final = "studio.json"
 _SECRETS: Final = "secrets.json"
+_NAMES: Final = "names.json"
 _UP: Final = "Start one with `unreel annotate up`, or name one with --url"
 _SAFE: Final[Mapping[str, str]] = {
     "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
@@ -96,6 +97,18 @@ def studio_secrets(folder: Path) -> StudioSecrets:
     except KeyError as error:
         problem = f"it has no {error}"
         raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
+
+
+def names_key(folder: Path) -> bytes:
+    """The key that names of copies follow from, made at the first push and 0600.
+
+    Where it is lost, copies are made again under other names; tasks keep theirs in the ledger.
+    """
+    kept = _read(folder, _NAMES)
+    if kept is None:
+        kept = {"key": secrets.token_hex(32)}
+        Folder(folder).write(_NAMES, json.dumps(kept).encode())
+    return str(kept.get("key", "")).encode()
 
 
 def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
