@@ -1,5 +1,6 @@
 """What a person is told while a run goes on."""
 
+import io
 import os
 import pty
 import subprocess
@@ -13,8 +14,11 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.cli.meter import Meter, describe, spell_cost, spell_time
+from unreel.cli.meter import Meter
+from unreel.cli.output import SilenceWatch
+from unreel.cli.streams import OUTPUT
 from unreel.engine.progress import Progress
+from unreel.engine.progress_line import describe, spell_cost, spell_time
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 
@@ -87,16 +91,9 @@ def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
         path = tmp_path / "bench" / side / f"c{number}.mp4"
         path.parent.mkdir(parents=True)
         path.write_bytes(synthesise(ClipRecipe(n_frames=8, seed=number)))
-    terminal, theirs = pty.openpty()
-    code = "from unreel.cli.main import main; main()"
     asked = ["eval", "bench", "--protocol", "reality", "--model", "coin", "--out", "r"]
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        shown = b"".join(read_all(terminal))
-    os.close(terminal)
-    assert process.returncode == 0, shown
+    code = f"import sys; from unreel.cli.main import main; sys.argv[1:] = {asked}; main()"
+    shown = watch_program(code, tmp_path)
     assert b"getting ready" in shown
     assert b"reading bench" in shown
     assert b"clips: 0 of 2" in shown
@@ -104,6 +101,44 @@ def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
     assert b"answers: 2 of 2" in shown
     assert b"\x1b[2K" in shown
     assert b"2 new answers" in shown
+
+
+def test_a_command_that_prints_nothing_says_that_it_works(tmp_path: Path) -> None:
+    code = """
+import time, unreel.cli.main as program
+program.unreel = lambda **_: time.sleep(2.2)
+program.main()
+"""
+    assert watch_program(code, tmp_path) == b"working ...\r\n"
+
+
+def test_silence_is_told_once_for_each_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for screen, expected in ((Terminal(), ["working ...", "working ..."]), (io.StringIO(), [])):
+        monkeypatch.setattr("sys.stderr", screen)
+        watch = SilenceWatch(seconds=0.12)
+        watch.start()
+        time.sleep(0.5)
+        OUTPUT.note_output()
+        time.sleep(0.5)
+        watch.stop()
+        assert screen.getvalue().splitlines() == expected
+
+
+def watch_program(code: str, folder: Path) -> bytes:
+    """What a Python program shows on its terminal."""
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b"".join(read_all(terminal))
+    os.close(terminal)
+    assert process.returncode == 0, shown
+    return shown
 
 
 def read_all(terminal: int) -> Iterator[bytes]:

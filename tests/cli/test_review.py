@@ -1,6 +1,9 @@
 """`unreel review`, as a person runs it."""
 
+import contextlib
 import json
+import os
+import pty
 import resource
 import subprocess
 import sys
@@ -289,6 +292,31 @@ def test_the_answer_is_on_the_screen_within_a_second(clip, oracle, stalls) -> No
         if late_s[-1] < slowness():
             return
     pytest.fail(f"on the screen after {late_s} s")
+
+
+def test_on_a_terminal_a_slow_model_is_waited_for_with_a_line(clip, oracle) -> None:
+    oracle.wait_s = 2.5
+    terminal, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-c",
+        "from unreel.cli.main import main; main()",
+        "review",
+        str(clip),
+    ]
+    command += ["--model", oracle.model, "--protocol", "trace", "--trusted"]
+    shown, line_s = b"", 0.0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # how a terminal tells its end
+            while piece := os.read(terminal, 4096):
+                shown += piece
+                if not line_s and b"waiting for compatible/tiny" in shown:
+                    line_s = time.monotonic()
+    os.close(terminal)
+    assert process.returncode == 0, shown
+    assert 0 < line_s < oracle.answered_s
+    assert b"waiting for compatible/tiny, 1 s" in shown
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`evaluate` and `open_run`: a benchmark before a reviewer, kept, scored and looked at."""
 
 import asyncio
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import unreel
 from unreel import Condition, Estimate, FailureReason, Progress, Reply
@@ -17,6 +19,8 @@ from unreel.core.errors import (
     UnknownNameError,
     UnreadableSourceError,
 )
+from unreel.verbs import run_job
+from unreel.verbs.progress_display import show_progress
 
 Evaluate = Callable[..., unreel.Run]
 
@@ -44,6 +48,30 @@ def test_a_floor_is_evaluated_and_scored_with_intervals(evaluate: Evaluate, tmp_
     assert (run.place, run.reviewer) == (str(tmp_path / "run"), "always-generated")
     assert run.conditions == (Condition(),)
     assert repr(run).startswith(f"<Run {tmp_path / 'run'}: always-generated on ")
+
+
+def test_a_terminal_shows_how_far_an_evaluation_is_and_nothing_else_does(
+    evaluate: Evaluate,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    evaluate(model="coin")
+    assert capfd.readouterr() == ("", "")
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80)
+    monkeypatch.setattr(run_job, "show_progress", lambda: show_progress(console))
+    evaluate(model="always-real", out=tmp_path / "second")
+    assert "answers: " in screen.getvalue()
+    assert " of 4" in screen.getvalue()
+    assert "\u2501" in screen.getvalue()  # the bar
+    steps: list[str] = []
+    shown = screen.getvalue()
+    evaluate(
+        model="coin", out=tmp_path / "third", on_progress=lambda part, _progress: steps.append(part)
+    )
+    assert {"clips", "answers"} == {*steps}
+    assert screen.getvalue() == shown
 
 
 def test_an_object_in_memory_is_evaluated_and_resumed_without_asking_again(

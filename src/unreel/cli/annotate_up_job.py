@@ -8,7 +8,7 @@ from unreel.annotate.ledger.opening import ledger_address
 from unreel.annotate.studio.server import find_program, make_database, running
 from unreel.annotate.studio.settings import StudioPlan, find_connection, studio_folder
 from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, say
+from unreel.cli.output import SILENCE, echo, print_json, say
 from unreel.cli.stopping import Stopped
 from unreel.core.settings import read_settings
 
@@ -35,6 +35,7 @@ def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
             else:
                 say("Label Studio runs. Ctrl-C ends it. Its address:")
                 echo(told.address)
+            SILENCE.stop()
             server.wait()
         except Stopped:
             say("unreel: ending Label Studio")

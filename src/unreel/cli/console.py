@@ -8,7 +8,7 @@ from typing import IO, Final, TextIO, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unreel.cli.streams import styled
+from unreel.cli.streams import OUTPUT, styled
 from unreel.core.plain import plain_lines
 
 _PADDING: Final = re.compile(r" +\n")
@@ -20,6 +20,7 @@ class _PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
+        OUTPUT.note_output()
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.cli.again import again
-from unreel.cli.meter import spell_cost
 from unreel.cli.output import echo, print_json, print_table, say
 from unreel.cli.scorecard import figure, print_scores, say_counts, score_rows, why_nothing
 from unreel.core.errors import UnreelError
 from unreel.core.failure import stored_failure
 from unreel.core.question import Condition
+from unreel.engine.progress_line import spell_cost
 from unreel.evaluate.forecast import Bill, Forecast
 from unreel.evaluate.job import NEVER_PUT, Outcome, Run
 from unreel.evaluate.scoring import ConditionScore

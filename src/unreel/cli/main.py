@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.helping import with_nearest
 from unreel.cli.late import LateGroup, Word
-from unreel.cli.output import say
+from unreel.cli.output import SILENCE, say
 from unreel.cli.stopping import Stopped, hear_signals
 from unreel.cli.streams import guard_streams
 from unreel.core.errors import told
@@ -60,6 +60,7 @@ def main() -> None:
     """Run the command line; what stops it is told in words, with what to do next."""
     guard_streams()
     hear_signals()
+    SILENCE.start()
     try:
         sys.exit(unreel(standalone_mode=False))
     except click.ClickException as error:

@@ -5,25 +5,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from unreel.cli.output import say
 from unreel.core.plain import plain
-
-if TYPE_CHECKING:
-    from unreel.engine.progress import Progress
+from unreel.engine.progress import Progress
+from unreel.engine.progress_line import ProgressLine
 
 PIPE_PAUSE_S: Final = 10.0
 """Off a terminal, lines come no closer than this: a log is read later."""
-COST: Final = "cost_usd"
-"""The total of a run that is money."""
 _COPY: Final = "frames of annotated.mp4"
-_CAUSES: Final = 3
-_MINUTE_S: Final = 60
-_HOUR_S: Final = 3600
 
 
-class Meter:
+class Meter(ProgressLine):
     """Told of each commit, it tells the person. Use it with `with`; it writes to stderr alone.
 
     On a terminal one line says from the first moment what is going on. Elsewhere a line comes with the
@@ -37,16 +31,8 @@ class Meter:
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, terminal: bool | None = None
     ) -> None:
-        self._clock, self._terminal = clock, terminal
-        self._whose = ""
-        self._phase = ""
-        self._part = ""
-        self._due: int | None = None
-        self._progress: Progress | None = None
-        self.cost_usd: float | None = None
-        """What the rows so far cost; `None` where no price is known."""
-        self._n_of_part: dict[str, int] = {}
-        self._began_s = clock()
+        super().__init__(clock=clock)
+        self._terminal = terminal
         self._told_s: float | None = None
         self._told = ""
         self._open = ExitStack()
@@ -76,44 +62,25 @@ class Meter:
     ) -> None:
         self._open.close()
 
-    def begin(self, whose: str = "") -> None:
-        """Another run begins; where there are several, its lines start with `whose` it is."""
-        self._whose, self._part, self._due, self.cost_usd = whose, "", None, None
-        self._progress, self._n_of_part = None, {}
-
     def tell(self, phase: str) -> None:
         """Something begins whose length nobody knows."""
-        self._phase, self._part, self._began_s = phase, "", self._clock()
+        super().tell(phase)
         self._refresh()
 
     def expect(self, part: str, due: int) -> None:
         """A part begins, with so many rows to come."""
-        self._part, self._due, self._began_s = part, due, self._clock()
-        self._progress = None
+        super().expect(part, due)
         self._refresh()
 
-    def step(self, part: str, progress: "Progress") -> None:
+    def step(self, part: str, progress: Progress) -> None:
         """Rows of a part were committed."""
-        if part != self._part:
-            self._part, self._due = part, None
-        self._progress = progress
-        self._n_of_part[part] = progress.done + progress.failed
-        self.cost_usd = progress.totals.get(COST, self.cost_usd)
+        super().step(part, progress)
         if self._live is None and self._is_time():
             self._say()
         self._refresh()
 
-    def spell_rows(self) -> str:
-        """What was committed so far, in words; "" where nothing was."""
-        return ", ".join(f"{n:,} rows of {part}" for part, n in self._n_of_part.items() if n)
-
     def _line(self) -> str:
-        seconds = self._clock() - self._began_s
-        if not self._part:
-            passed = f", {spell_time(seconds)}" if self._live and seconds >= 1 else ""
-            return f"{self._whose}{self._phase}{passed}"
-        progress = self._progress or _nothing()
-        return self._whose + describe(self._part, progress, due=self._due, seconds=seconds)
+        return self.text(with_time=self._live is not None)
 
     def _render(self) -> Any:
         from rich.text import Text
@@ -137,51 +104,9 @@ class Meter:
                 self._say()
 
 
-def _nothing() -> "Progress":
-    from unreel.engine.progress import Progress
-
-    return Progress()
-
-
 @contextmanager
 def copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
     """Tells how far an annotated copy of so many frames is, whenever it is called with their number."""
-    from unreel.engine.progress import Progress
-
     with Meter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))
-
-
-def describe(part: str, progress: "Progress", *, due: int | None, seconds: float) -> str:
-    """One line: done of due, rate, remaining time, money, and failures by cause."""
-    n = progress.done + progress.failed
-    rate = n / seconds if seconds > 0 else 0.0
-    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
-    if n:
-        told.append(f"{rate:.1f}/s")
-    if due is not None and rate > 0 and due > n:
-        told.append(f"{spell_time((due - n) / rate)} left")
-    if progress.note:
-        told.append(progress.note)
-    if COST in progress.totals:
-        told.append(spell_cost(progress.totals[COST]))
-    if progress.failed:
-        causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
-        told.append(f"{progress.failed:,} failed ({', '.join(causes)})")
-    return ", ".join(told)
-
-
-def spell_time(seconds: float) -> str:
-    """`8 s`, `4 min 10 s` or `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < _MINUTE_S:
-        return f"{whole} s"
-    if whole < _HOUR_S:
-        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S:02d} s"
-    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S:02d} min"
-
-
-def spell_cost(cost_usd: float) -> str:
-    """Dollars with cents, and with more places where cents would say nothing."""
-    return f"{cost_usd:,.2f} USD" if cost_usd >= 1 else f"{cost_usd:.4f} USD"

@@ -6,12 +6,14 @@ are the only ones that print, and every text passes `core.plain` here; one line 
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import click
 
-from unreel.cli.streams import is_fresh
+from unreel.cli.streams import OUTPUT, is_fresh
 from unreel.core.plain import plain
 from unreel.core.sheet import csv_text, latex_text
 from unreel.core.span import with_seconds
@@ -118,6 +120,40 @@ def echo(*lines: object) -> None:
     """Print data for a person on stdout, one line for each argument."""
     for line in lines:
         click.echo(plain(str(line)), file=sys.stdout)
+
+
+class SilenceWatch:
+    """Says on a terminal that the command is at work, whenever nothing was printed for a while.
+
+    Args:
+        seconds: silence before the line.
+    """
+
+    def __init__(self, *, seconds: float = 1.5) -> None:
+        self._seconds = seconds
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Watch until the program ends or `stop` is called, if a person sees stderr."""
+        if sys.stderr.isatty():
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop(self) -> None:
+        """Say nothing more: the command waits for others, as a server does."""
+        self._ended.set()
+
+    def _watch(self) -> None:
+        OUTPUT.note_output()
+        told_s = -1.0
+        while not self._ended.wait(self._seconds / 6):
+            is_silent = time.monotonic() - OUTPUT.last_s >= self._seconds
+            if is_silent and OUTPUT.last_s != told_s:
+                say("working ...")
+                told_s = OUTPUT.last_s
+
+
+SILENCE: Final = SilenceWatch()
+"""The watch of this program."""
 
 
 def say(*lines: str) -> None:

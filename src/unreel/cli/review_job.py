@@ -20,10 +20,12 @@ from unreel.core.writing import Folder
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
+    from unreel.cli.meter import Meter
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
     from unreel.evaluate.opinion import Opinion
     from unreel.evaluate.review import Inquiry, Review
+    from unreel.media.perturb import Variant
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
     from unreel.report.review.index_page import IndexEntry
@@ -76,6 +78,8 @@ class ReviewDesk:
         self.note = ""
         self._records: tuple[Record, ...] = ()
         self._entries: list[IndexEntry] = []
+        self._meter: Meter | None = None
+        self._waited: dict[tuple[str, str], None] = {}
 
     async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
         """A row for each file, in order."""
@@ -146,16 +150,20 @@ class ReviewDesk:
                 found = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
+                from unreel.cli.meter import Meter
                 from unreel.report.review.origin import read_origin
 
-                origin = await asyncio.to_thread(
-                    read_origin,
-                    clip,
-                    reader=self._reader,
-                    without_seccomp=bool(self._settings.media_without_seccomp),
-                    drawn=self._ask.sample,
-                )
-                return self._report(await found, origin, name)
+                with Meter() as self._meter:
+                    self._tell_waiting(file)
+                    origin = await asyncio.to_thread(
+                        read_origin,
+                        clip,
+                        reader=self._reader,
+                        without_seccomp=bool(self._settings.media_without_seccomp),
+                        drawn=self._ask.sample,
+                    )
+                    review = await found
+                return self._report(review, origin, name)
         except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
@@ -167,6 +175,12 @@ class ReviewDesk:
 
             self._entries.append(make_failed_entry(file, clip))
         return {"file": str(file), "attention": "failure", "failure": clip}
+
+    def _tell_waiting(self, file: Path) -> None:
+        if self._meter is not None:
+            names = ", ".join(dict.fromkeys(reviewer for reviewer, _ in self._waited))
+            waiting = f"waiting for {names}" if names else "searching the file"
+            self._meter.tell(f"{file.name}: {waiting}")
 
     def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
         from unreel.cli.contacts import require_somebody, tell_contacts
@@ -218,7 +232,13 @@ class ReviewDesk:
 
         asked_s = time.monotonic()
 
+        self._waited = dict.fromkeys(
+            (opened.reviewer.name, name) for name in inquiry.protocols for opened in reviewers
+        )
+
         def tell(opinion: "Opinion") -> None:
+            self._waited.pop((opinion.reviewer, opinion.question.instrument.protocol), None)
+            self._tell_waiting(Path(clip.location))
             if time.monotonic() - asked_s > _LATE_S:
                 protocol = opinion.question.instrument.protocol
                 say(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
@@ -228,13 +248,18 @@ class ReviewDesk:
             return found
         from unreel.evaluate.perturbing import ask_again
 
+        def tell_variant(variant: "Variant") -> None:
+            say(f"asks again, {variant.name}: {variant}")
+            if self._meter is not None:
+                self._meter.tell(f"waiting for answers about the {variant.name} clip")
+
         return await ask_again(
             found,
             reviewers,
             inquiry=inquiry,
             desk=desk,
             reader=self._reader,
-            on_variant=lambda variant: say(f"asks again, {variant.name}: {variant}"),
+            on_variant=tell_variant,
         )
 
     def _report(self, found: "Review", origin: "Origin", name: str) -> dict[str, object]:

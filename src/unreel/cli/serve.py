@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unreel.cli.meter import Meter
-from unreel.cli.output import echo, json_option, print_json, say
+from unreel.cli.output import SILENCE, echo, json_option, print_json, say
 from unreel.cli.stopping import Stopped
 from unreel.core.errors import InvalidSettingError
 
@@ -90,6 +90,7 @@ def _run(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
             server = held.enter_context(running(plan, engine, tell=meter.tell))
         try:
             _tell(plan, engine, as_json=as_json)
+            SILENCE.stop()
             server.wait()
         except Stopped:
             say("unreel: ending the server")

@@ -2,7 +2,8 @@
 
 import io
 import sys
-from typing import TextIO
+import time
+from typing import Final, TextIO
 
 from unreel.core.plain import plain_lines
 
@@ -13,6 +14,20 @@ def guard_streams() -> None:
     An encoding that lacks a letter gets its number instead of ending the program.
     """
     sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
+
+
+class OutputClock:
+    """Time of the last output of this program."""
+
+    def __init__(self) -> None:
+        self.last_s = time.monotonic()
+
+    def note_output(self) -> None:
+        """Remember that something was written now."""
+        self.last_s = time.monotonic()
+
+
+OUTPUT: Final = OutputClock()
 
 
 def styled(stream: TextIO) -> TextIO:
@@ -40,6 +55,7 @@ class _PlainStream(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         self.is_fresh = False
+        OUTPUT.note_output()
         return super().write(plain_lines(text))
 
 

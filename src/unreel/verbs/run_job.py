@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress
+from unreel.engine.progress_line import ProgressLine
 from unreel.engine.run import ALL_FAILURES
 from unreel.evaluate.finding import open_named_run, plan_run
 from unreel.evaluate.job import Run
@@ -15,6 +17,7 @@ from unreel.evaluate.recipe import check_recipe
 from unreel.media.access import require_protection
 from unreel.reviewers.section import OBJECT
 from unreel.verbs.models import Model
+from unreel.verbs.progress_display import show_progress
 
 
 def start(  # noqa: PLR0913  what `evaluate` takes
@@ -42,14 +45,17 @@ def start(  # noqa: PLR0913  what `evaluate` takes
         outside=allow_outside,
         accept_changed=accept_changed,
     )
-    evaluate_run(
-        run,
-        engine=engine,
-        retry_failed=ALL_FAILURES if retry_failed else (),
-        reviewer=None if isinstance(model, str) else model,
-        on_step=on_progress or (lambda _part, _progress: None),
-        on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5),
-    )
+    with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
+        evaluate_run(
+            run,
+            engine=engine,
+            retry_failed=ALL_FAILURES if retry_failed else (),
+            reviewer=None if isinstance(model, str) else model,
+            on_due=None if on_progress else line.expect,
+            on_step=on_progress or line.step,
+            on_phase=line.tell,
+            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5),
+        )
     return run
 
 

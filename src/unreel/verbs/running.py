@@ -154,7 +154,8 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         trusted: open clips in this process; by default a confined child does.
         allow_outside: let a table name files outside its folder; for tables of your own only.
         accept_changed: go on with the run at `out` although it asked otherwise, or about another benchmark.
-        on_progress: told `clips` or `answers` and how far that part is, from another thread.
+        on_progress: told `clips` or `answers` and how far that part is, from another thread. Without it
+            a terminal shows a progress bar on stderr; elsewhere nothing is shown.
         recipe: further keys of a recipe: `limit`, `split`, `seed`, `deadline_s`, ...
 
     Raises:
