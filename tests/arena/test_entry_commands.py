@@ -145,6 +145,29 @@ def test_a_refusal_ends_with_1_and_says_what_to_mend(played: Played) -> None:
     assert done.stdout == "refused\n"
 
 
+ENTRY = """
+team = "Green"
+licence = "CC0"
+statement = "A program."
+[reviewer]
+title = "Program"
+model = "command:green"
+command = ["/bin/sh", "own/judge.sh"]
+"""
+
+
+def test_the_program_of_an_entry_is_named_before_it_runs(played: Played) -> None:
+    (played.root / "own").mkdir()
+    (played.root / "own" / "judge.sh").write_text("echo '{\"score\": 0.5}'")
+    (played.root / "green.toml").write_text(ENTRY)
+    done = played.type("submit", "season.toml", "green.toml")
+    lines = done.stderr.splitlines()
+    (named,) = [n for n, line in enumerate(lines) if line.startswith("runs /bin/sh ")]
+    assert "own/judge.sh as command:green" in lines[named]
+    (ended,) = [n for n, line in enumerate(lines) if line.startswith("Program is accepted")]
+    assert named < ended
+
+
 def test_asking_wrongly_ends_with_2(played: Played) -> None:
     (played.root / "wrong.toml").write_text('team = "Blue"\nlicense = "x"\n', encoding="utf-8")
     for words in (("submit", "season.toml", "wrong.toml"), ("withdraw", "season.toml", "Nobody")):
