@@ -11,9 +11,11 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
+from unreel.arena.entering.entry import read_entry
 from unreel.arena.hiding import PROMISE
 from unreel.arena.holdout import open_secret, promise
 from unreel.arena.log import LOG
+from unreel.core.errors import InvalidSettingError
 from warm import Warm
 
 N_SCENES = 6
@@ -154,6 +156,20 @@ title = "Program"
 model = "command:green"
 command = ["/bin/sh", "own/judge.sh"]
 """
+
+
+def test_the_program_of_an_entry_is_given_files_of_the_entry_alone(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "judge.sh").write_text("")
+    (tmp_path / "entry.toml").write_text(ENTRY)
+    assert read_entry(tmp_path / "entry.toml").recipe.title == "Program"
+    (tmp_path / "own" / "judge.sh").unlink()
+    (tmp_path / "own" / "judge.sh").symlink_to("/etc/passwd")
+    with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
+        read_entry(tmp_path / "entry.toml")
+    (tmp_path / "entry.toml").write_text(ENTRY.replace("own/judge.sh", "/etc/passwd"))
+    with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
+        read_entry(tmp_path / "entry.toml")
 
 
 def test_the_program_of_an_entry_is_named_before_it_runs(played: Played) -> None:

@@ -243,10 +243,10 @@ def _guard_files(folder: Path, *, graphics: bool) -> None:
     get_restrict_self()(rules, 0)
     os.close(rules)
     try:
-        (folder.parent / "outside").mkdir()
+        os.close(os.open(folder.parent / "outside", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except PermissionError:
         return
-    msg = "Landlock let a folder be made outside"
+    msg = "Landlock let a file be made outside"
     raise RuntimeError(msg)
 
 
