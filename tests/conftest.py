@@ -13,7 +13,8 @@ from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
 from studio import studio
-from unreel.core.settings import read_settings
+from unreel.core.settings import lend_environment, read_settings
+from unreel.reviewers.outside.bubblewrap import cage_problem
 from warm import Warm, warm_process
 
 __all__ = [
@@ -45,6 +46,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
     return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cage_of_this_machine() -> Iterator[None]:
+    """Run programs of reviewers in the weak cage on a machine where bubblewrap cannot work."""
+    with lend_environment({"UNREEL_WEAK_CAGE": "1"} if cage_problem() else {}):
+        yield
 
 
 @pytest.fixture(scope="session")

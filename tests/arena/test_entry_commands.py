@@ -11,9 +11,11 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
+from unreel.arena.entering.entry import read_entry
 from unreel.arena.hiding import PROMISE
 from unreel.arena.holdout import open_secret, promise
 from unreel.arena.log import LOG
+from unreel.core.errors import InvalidSettingError
 from warm import Warm
 
 N_SCENES = 6
@@ -143,6 +145,43 @@ def test_a_refusal_ends_with_1_and_says_what_to_mend(played: Played) -> None:
     assert "refuses: licence" in done.stderr
     assert "refuses: identity" in done.stderr
     assert done.stdout == "refused\n"
+
+
+ENTRY = """
+team = "Green"
+licence = "CC0"
+statement = "A program."
+[reviewer]
+title = "Program"
+model = "command:green"
+command = ["/bin/sh", "own/judge.sh"]
+"""
+
+
+def test_the_program_of_an_entry_is_given_files_of_the_entry_alone(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "judge.sh").write_text("")
+    (tmp_path / "entry.toml").write_text(ENTRY)
+    assert read_entry(tmp_path / "entry.toml").recipe.title == "Program"
+    (tmp_path / "own" / "judge.sh").unlink()
+    (tmp_path / "own" / "judge.sh").symlink_to("/etc/passwd")
+    with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
+        read_entry(tmp_path / "entry.toml")
+    (tmp_path / "entry.toml").write_text(ENTRY.replace("own/judge.sh", "/etc/passwd"))
+    with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
+        read_entry(tmp_path / "entry.toml")
+
+
+def test_the_program_of_an_entry_is_named_before_it_runs(played: Played) -> None:
+    (played.root / "own").mkdir()
+    (played.root / "own" / "judge.sh").write_text("echo '{\"score\": 0.5}'")
+    (played.root / "green.toml").write_text(ENTRY)
+    done = played.type("submit", "season.toml", "green.toml")
+    lines = done.stderr.splitlines()
+    (named,) = [n for n, line in enumerate(lines) if line.startswith("runs /bin/sh ")]
+    assert "own/judge.sh as command:green" in lines[named]
+    (ended,) = [n for n, line in enumerate(lines) if line.startswith("Program is accepted")]
+    assert named < ended
 
 
 def test_asking_wrongly_ends_with_2(played: Played) -> None:

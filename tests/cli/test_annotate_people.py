@@ -42,6 +42,21 @@ def test_an_annotator_is_excluded_and_included_again(run, address: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ledger", "warned"),
+    [
+        ("postgresql://ann:secret@127.0.0.1:1/people", True),
+        ("postgresql://ann@127.0.0.1:1/people?password=secret", True),
+        ("postgresql://ann@127.0.0.1:1/people", False),
+        ("people.db", False),
+    ],
+)
+def test_a_password_on_the_command_line_is_warned_of(run, ledger: str, *, warned: bool) -> None:
+    done = run("annotate", "exclude", "votes", "ben", "--ledger", ledger, "--why", "spam")
+    assert ("UNREEL_LEDGER or PGPASSWORD" in done.stderr) is warned
+    assert "secret" not in done.stderr
+
+
 def test_how_to_take_it_back_is_told(run, address: str) -> None:
     done = run("annotate", "exclude", "votes", "ben", "--ledger", address, "--why", "spam")
     assert "unreel annotate include votes ben" in done.stderr

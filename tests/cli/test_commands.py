@@ -59,6 +59,14 @@ def test_help_lists_every_command(run) -> None:
     assert all(f"  {command}" in shown for command in COMMANDS)
 
 
+def test_a_low_limit_of_address_space_ends_with_advice() -> None:
+    code = "from unreel.cli.main import main; main()"
+    line = f"ulimit -v 400000; exec {sys.executable} -c '{code}' probe x.mp4"
+    done = subprocess.run(["/bin/sh", "-c", line], check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "ulimit -v unlimited" in done.stderr
+
+
 def test_an_unknown_command_is_asked_wrongly(run) -> None:
     assert run("prob").returncode == 2
 

@@ -8,6 +8,7 @@ from importlib.metadata import requires
 import pytest
 
 from unreel.cli.doctor import BRINGS, Way
+from unreel.reviewers.outside.bubblewrap import cage_problem
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:
@@ -21,6 +22,13 @@ def test_extras_are_named_with_what_they_bring(run) -> None:
         assert f"unreel[{extra}]" in shown
     assert set(json.loads(run("doctor", "--json").stdout)["extras"]) == declared
     assert all(words in shown for extra, words in BRINGS.items() if extra in declared)
+
+
+def test_bubblewrap_is_reported_with_what_to_do(run) -> None:
+    problem = json.loads(run("doctor", "--json").stdout)["cage"]["problem"]
+    shown = run("doctor").stdout
+    assert f"{'no' if problem else 'yes'}  bubblewrap" in shown.replace("no   ", "no  ")
+    assert problem == cage_problem()
 
 
 def test_a_store_that_is_configured_is_knocked_at(run, monkeypatch: pytest.MonkeyPatch) -> None:

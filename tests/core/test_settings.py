@@ -10,6 +10,7 @@ from unreel.core.settings import (
     read_secret,
     read_settings,
     read_storage,
+    server_environment,
 )
 
 
@@ -49,6 +50,23 @@ def test_nothing_named_is_nothing_given() -> None:
 def test_a_role_of_the_machine_is_asked_for_by_name() -> None:
     given = {"UNREEL_S3_ROLE": "1"}
     assert read_storage(read_settings(given), given) == {"aws_skip_signature": "false"}
+
+
+def test_a_child_process_inherits_what_is_known_to_hold_no_key() -> None:
+    secret = dict.fromkeys(
+        (
+            *("FALSVC", "DATABASE_URL", "GITHUB_PAT", "OPENAI_CUSTOM_HEADERS", "OPENAI_API_KEY"),
+            *("HTTPS_PROXY", "http_proxy", "ALL_PROXY", "UNREEL_KEY_HOSTS", "UNREEL_LEDGER"),
+            *("PGPASSWORD", "HF_TOKEN", "VLLM_API_KEY", "LABEL_STUDIO_API_KEY", "PYTHONPATH"),
+        ),
+        "secret",
+    )
+    plain = {"PATH": "/bin", "LC_ALL": "C", "CUDA_VISIBLE_DEVICES": "0", "VLLM_PORT": "1"}
+    assert server_environment({}, {}, environment=secret | plain) == plain
+    kept = server_environment(
+        {"PATH": "/usr/bin"}, {"TZ": "UTC"}, keep=frozenset({"VLLM_API_KEY"}), environment=secret
+    )
+    assert kept == {"PATH": "/usr/bin", "TZ": "UTC", "VLLM_API_KEY": "secret"}
 
 
 def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:

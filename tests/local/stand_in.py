@@ -8,12 +8,12 @@ from typing import Any
 SERVER = """
 import http.server, json, os, subprocess, sys
 taken = dict(zip(sys.argv[1:], sys.argv[2:]))
-record = os.environ["STAND_IN_RECORD"]
+record = os.environ["VLLM_STAND_IN_RECORD"]
 left = subprocess.Popen(["sleep", "600"], start_new_session=True)
 with open(record, "w") as file:
     json.dump({"argv": sys.argv[1:], "environment": dict(os.environ), "pids": [os.getpid(), left.pid],
                "model": sorted(os.listdir(taken["--model"]))}, file)
-if os.environ.get("STAND_IN_DIES"):
+if os.environ.get("VLLM_STAND_IN_DIES"):
     print("INFO 11-16 06:22:51 [weights.py:1] loading", flush=True)
     sys.exit("RuntimeError: \\x1b[31mno room for the weights")
 names = [taken["--served-model-name"]]

@@ -56,7 +56,7 @@ class Served:
             text=True,
             env={
                 **os.environ,  # noqa: TID251  handed on to a child
-                "STAND_IN_RECORD": str(self.record),
+                "VLLM_STAND_IN_RECORD": str(self.record),
                 **environment,
             },
         )
@@ -123,7 +123,7 @@ def test_a_server_that_dies_later_ends_the_command_with_words(serve: Any, tmp_pa
 
 
 def test_a_server_that_does_not_start_tells_its_last_lines(serve: Any, tmp_path: Path) -> None:
-    served = serve(write_model(tmp_path / "mine", "qwen3_vl"), STAND_IN_DIES="1")
+    served = serve(write_model(tmp_path / "mine", "qwen3_vl"), VLLM_STAND_IN_DIES="1")
     out, said = served.process.communicate(timeout=60)
     assert served.process.returncode == 2
     assert out == ""

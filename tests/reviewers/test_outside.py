@@ -23,6 +23,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.protocols.protocol import protocol
 from unreel.reviewers.contract import Exhibit, Reviewer, Sheet, WholeClip
+from unreel.reviewers.outside.bubblewrap import cage_problem
 from unreel.reviewers.outside.scores import Reading, read_last_line
 from unreel.reviewers.section import ReviewerSection
 from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
@@ -54,7 +55,7 @@ def program(folder: Path, code: str, **keys: Any) -> Reviewer:
         command=(sys.executable, str(folder / "detector.py")),
         **{"deadline_s": 20.0, **keys},
     )
-    return section.opener(key_hosts="").open().reviewer
+    return section.opener(key_hosts="", weak_cage=bool(cage_problem())).open().reviewer
 
 
 def asked(reviewer: Reviewer, question: Sheet | None = None) -> Reply | Failure:

@@ -1,12 +1,26 @@
 """Options that several commands of `unreel annotate` take."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
+from unreel.cli.output import say
+
+_PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _warn_of_password(_context: click.Context, _option: click.Parameter, address: Any) -> Any:
+    """Print a warning if an address on the command line holds a password."""
+    if address and _PASSWORD.search(address):
+        say(
+            "--ledger: every user of this machine can read this password in the list of processes. "
+            "Set UNREEL_LEDGER or PGPASSWORD, or write ~/.pgpass"
+        )
+    return address
 
 
 def ledger_option(command: F) -> F:
@@ -14,6 +28,7 @@ def ledger_option(command: F) -> F:
     return click.option(
         "--ledger",
         metavar="ADDRESS",
+        callback=_warn_of_password,
         help="Where judgements are kept: postgresql://USER@HOST/DATABASE, or a file for a trial.  "
         "[default: UNREEL_LEDGER]",
     )(command)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from unreel.cli.arena_options import only_option, season_argument
-from unreel.cli.consent import outside_option
+from unreel.cli.consent import outside_option, weak_cage_option
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import Lazy
@@ -25,6 +25,7 @@ from unreel.core.registry import Lazy
 )
 @click.option("--retry-failed", is_flag=True, help="Ask again for clips and answers that failed.")
 @outside_option
+@weak_cage_option
 @trusted_option
 @json_option
 def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ def _job(given: Mapping[str, Any]) -> SeasonJob:
     season = read_season(Path(given["season"]))
     folder = open_folder(season, given["out"])
     settings = read_settings()
+    if given.get("weak_cage"):
+        settings = replace(settings, weak_cage=1)
     return SeasonJob(
         season=with_entries(season, folder.path),
         folder=folder,

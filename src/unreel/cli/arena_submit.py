@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.arena_options import season_argument
 from unreel.cli.completing import complete_paths
-from unreel.cli.consent import outside_option
+from unreel.cli.consent import outside_option, weak_cage_option
 from unreel.cli.output import form_option, json_option, trusted_option
 from unreel.core.registry import Lazy
 
@@ -18,6 +18,7 @@ _JOB = "unreel.cli.arena_submit_job"
 @season_argument
 @click.argument("entry", shell_complete=complete_paths)
 @outside_option
+@weak_cage_option
 @trusted_option
 @json_option
 def submit(*, as_json: bool, **given: Any) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from unreel.arena.log import LOG, Event, History, State, read_log
 from unreel.arena.scenes import open_scenery, require_digest
 from unreel.arena.season import read_season
 from unreel.arena.working_folder import SeasonFolder, find_folder, open_folder
+from unreel.cli.contacts import tell_outsiders
 from unreel.cli.output import Form, echo, print_json, print_table, say
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
@@ -25,7 +27,10 @@ def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
     """Check an entry, tell what became of it, and give the command's status."""
     season = read_season(Path(given["season"]))
     handed = read_entry(Path(given["entry"]))
-    access = open_access(read_settings(), trusted=given["trusted"])
+    settings = read_settings()
+    if given["weak_cage"]:
+        settings = replace(settings, weak_cage=1)
+    access = open_access(settings, trusted=given["trusted"])
     require_protection(access.settings, trusted=access.trusted)
     scenery = open_scenery(season, outside=given["outside"])
     require_digest(season, scenery)
@@ -39,6 +44,8 @@ def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
         access=access,
     )
     say(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
+    if handed.recipe.reviewer is not None:
+        tell_outsiders([handed.recipe.reviewer], settings)
     outcome = submit(handed, grounds, clock=_now_us)
     if as_json:
         print_json(outcome)

@@ -19,6 +19,15 @@ def outside_option(command: F) -> F:
     )(command)
 
 
+def weak_cage_option(command: F) -> F:
+    """Add `--weak-cage` to a command that runs `command:` programs."""
+    return click.option(
+        "--weak-cage",
+        is_flag=True,
+        help="Run `command:` programs without bubblewrap: they can read all that you can read.",
+    )(command)
+
+
 def changed_option(command: F) -> F:
     """Add `--accept-changed` to a command that reads a run and its benchmark."""
     return click.option(

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from unreel.cli.output import say
 from unreel.core.server import key_variable, read_server
@@ -11,6 +12,8 @@ from unreel.creators.section import CreatorSection
 from unreel.reviewers.endpoint.keys import contacts
 from unreel.reviewers.endpoint.listening import is_listening, require_listening
 from unreel.reviewers.endpoint.providers import names_server
+from unreel.reviewers.outside.bubblewrap import find_readable, require_cage
+from unreel.reviewers.outside.program import beside
 from unreel.reviewers.section import ReviewerSection
 
 
@@ -22,12 +25,28 @@ def tell_contacts(models: Sequence[str], settings: Settings) -> None:
 
 
 def tell_outsiders(sections: Iterable[ReviewerSection], settings: Settings) -> None:
-    """One line on stderr for each program that will run and each service that will be visited."""
+    """One line on stderr for each program that will run and each service that will be visited.
+
+    Raises:
+        MachineError: This machine cannot confine a program.
+        InvalidSettingError: A program's folder holds what is not its own.
+    """
     for section in sections:
         if section.command:
-            say(f"runs {shlex.join(section.command)} as {section.model}, confined")
+            _tell_program(section, settings)
         if section.url is not None:
             say(_visits(section.url, section.model, settings))
+
+
+def _tell_program(section: ReviewerSection, settings: Settings) -> None:
+    what = f"runs {shlex.join(section.command)} as {section.model}"
+    if settings.weak_cage:
+        say(f"{what}, in a weak cage: it can read all that you can read")
+        return
+    require_cage()
+    readable = ["the clip", *map(str, find_readable(beside(section.command, Path())))]
+    graphics = " and use the graphics cards" if section.gpus else ""
+    say(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
 
 
 def tell_services(creators: Iterable[CreatorSection], settings: Settings) -> None:

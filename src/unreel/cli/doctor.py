@@ -21,6 +21,7 @@ from unreel.core.settings import Settings, read_secret, read_settings, read_stor
 from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
 from unreel.reviewers.endpoint.listening import is_listening, offered_models
 from unreel.reviewers.endpoint.providers import PROVIDERS
+from unreel.reviewers.outside.bubblewrap import cage_problem, cage_remedy
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",
@@ -115,6 +116,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
                 "system": platform.platform(),
                 "processors": os.cpu_count(),
                 "sandbox": {"active": sorted(layers), "problem": problem},
+                "cage": {"problem": cage_problem()},
                 "extras": {extra.name: not extra.missing for extra in extras},
                 "providers": ways,
                 "store": found,
@@ -137,6 +139,7 @@ def _print(
     for layer in LAYERS:
         remedy = REMEDIES.get(layer, _SANDBOX)
         _line(layer, "" if layer in layers else f"{remedy}.", needed=True)
+    _line("bubblewrap, for `command:` reviewers", cage_remedy(), needed=False)
     echo("", "Optional parts")
     for extra in extras:
         _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)

@@ -8,7 +8,7 @@ import click
 
 from unreel.cli.columns import map_option
 from unreel.cli.completing import complete_models, complete_paths
-from unreel.cli.consent import changed_option, outside_option
+from unreel.cli.consent import changed_option, outside_option, weak_cage_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
@@ -65,6 +65,7 @@ from unreel.reviewers.endpoint.keys import contacts
 @click.option("--layout", help="How BENCHMARK lies on disk, where it could be several.")
 @map_option
 @outside_option
+@weak_cage_option
 @changed_option
 @click.option("--split", help="Ask about this split alone.")
 @click.option(

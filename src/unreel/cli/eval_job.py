@@ -1,7 +1,7 @@
 """Runs as `unreel eval` makes them: resolved from what was typed, asked one after the other, scored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     dry_run: bool,
     trusted: bool,
     outside: bool,
+    weak_cage: bool,
     accept_changed: bool,
     as_json: bool,
     **flags: Any,
@@ -79,6 +80,8 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = read_mapping(mapping) or None
     settings = read_settings()
+    if weak_cage:
+        settings = replace(settings, weak_cage=1)
     named = tuple(dict.fromkeys(models)) or (None,)
     recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
     share_heaps()

@@ -1,5 +1,6 @@
 """The `unreel` command: a table of words, each loaded when it is typed."""
 
+import resource
 import sys
 from typing import Final
 
@@ -10,9 +11,10 @@ from unreel.cli.late import LateGroup, Word
 from unreel.cli.output import SILENCE, say
 from unreel.cli.stopping import Stopped, hear_signals
 from unreel.cli.streams import guard_streams
-from unreel.core.errors import told
+from unreel.core.errors import MachineError, told
 from unreel.core.registry import Lazy
 
+_ADDRESS_SPACE: Final = 3 << 29
 COMMANDS: Final = {
     "annotate": Word(
         Lazy("unreel.cli.annotate:annotate"), "Ask people about clips, and settle what they say."
@@ -54,6 +56,16 @@ def unreel() -> None:
     Data goes to stdout, talk to stderr. Status 0: done; 1: finished with failures; 2: asked wrongly, or
     stopped by what the last line says; 130: stopped by Ctrl-C.
     """
+    _require_address_space()
+
+
+def _require_address_space() -> None:
+    """Raise if libraries could not be loaded; some of them end the process without a word."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE:
+        problem = f"the address space is limited to {limit >> 20} MiB, and libraries take 1.5 GiB"
+        remedy = "Run `ulimit -v unlimited`, and limit memory by a control group if you must"
+        raise MachineError(problem, remedy)
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ class Leash:
         reading, self._pipe = os.pipe()
         try:
             self._holder = subprocess.Popen(  # noqa: S603  our own code, then the caller's command
-                [sys.executable, "-I", __file__, str(reading), *command],
+                [sys.executable, "-I", "-S", __file__, str(reading), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log if errors is None else errors,
@@ -102,9 +102,10 @@ def hold(pipe: int, command: list[str]) -> int:
         start_new_session=True,
         preexec_fn=die_with_leash,  # noqa: PLW1509  no thread is here
     )
+    ended = os.pidfd_open(held.pid)
     while held.poll() is None:
-        ready, _, _ = select.select([pipe], [], [], _LOOK_S)
-        if ready and not os.read(pipe, 1):
+        ready, _, _ = select.select([pipe, ended], [], [])
+        if pipe in ready and not os.read(pipe, 1):
             _end(held)
     _kill_orphans()
     return held.returncode if held.returncode >= 0 else 128 - held.returncode

@@ -14,7 +14,18 @@ PREFIX: Final = "UNREEL_"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _STATE: Final = "XDG_STATE_HOME"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|LEDGER)$")
+_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
+_HANDED_ON: Final = re.compile(
+    # the user, the language, the clock, where programs and libraries are
+    r"HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|PATH|LD_LIBRARY_PATH|VIRTUAL_ENV"
+    r"|XDG_(CACHE|CONFIG|DATA|STATE|RUNTIME)_(HOME|DIR)|SSL_CERT_(FILE|DIR)|NO_PROXY|no_proxy"
+    # processors, graphics cards and what computes on them
+    r"|(OMP|GOMP|KMP|MKL|OPENBLAS|NUMEXPR|CUDA|NVIDIA|NCCL|HIP|ROCR|HSA|TORCH|PYTORCH|TRITON)_\w+"
+    r"|HF_(HOME|HUB_CACHE|HUB_OFFLINE|DATASETS_CACHE)|TRANSFORMERS_(CACHE|OFFLINE)|TOKENIZERS_PARALLELISM"
+    # settings of the servers themselves
+    r"|(VLLM|LABEL_STUDIO)_\w+"
+)
+"""Variables that a child process may inherit."""
 _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -27,6 +38,8 @@ class Settings:
     media_pixels: int = 7680 * 4320
     media_without_seccomp: int = 0
     """1 opens strangers' files on a machine that lacks seccomp."""
+    weak_cage: int = 0
+    """1 runs `command:` programs on a machine that lacks bubblewrap."""
     annotate_pace: int = 30
     """Seconds that an annotated copy may take for each second of its clip, beside `media_seconds`."""
     slow: int = 0
@@ -93,15 +106,15 @@ def server_environment(
     keep: frozenset[str] = frozenset(),
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The environment of a server that is started here: this process's own, without its keys.
+    """Return the environment of a child process: variables of this one that are known to hold no key.
 
-    `fixed` goes before what is there, `usual` behind it. Keys go along only where `keep` names them.
+    `fixed` goes before what is there, `usual` behind it. Other variables go along only if `keep` names them.
     """
     given = os.environ if environment is None else environment
     open_ones = {
         name: value
         for name, value in given.items()
-        if name in keep or not _KEY.search(name.upper())
+        if name in keep or (_HANDED_ON.fullmatch(name) and not _KEY.search(name))
     }
     return {**usual, **open_ones, **fixed}
 

@@ -35,7 +35,10 @@ def describe_reviewer(
     section = recipe.reviewer
     section.require_taught([recipe.protocol])
     if not section.learns:
-        return section.opener(key_hosts=access.settings.key_hosts, seed=recipe.seed)
+        weak_cage = bool(access.settings.weak_cage)
+        return section.opener(
+            key_hosts=access.settings.key_hosts, seed=recipe.seed, weak_cage=weak_cage
+        )
     fit: Any = REVIEWERS.load(section.model)
     wants = frozenset({Material.FRAMES}) if section.model == "motion" else frozenset()
     specimens = _specimens(learn_from(), access, condition=recipe.conditions[0], wants=wants)

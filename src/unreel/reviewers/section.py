@@ -49,6 +49,7 @@ from unreel.reviewers.outside.opening import (
     open_service,
     read_outside_name,
 )
+from unreel.reviewers.outside.program import Terms
 from unreel.reviewers.outside.scores import Reading, ScoreMeans
 from unreel.reviewers.parts import Showing
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
@@ -92,7 +93,7 @@ class ReviewerSection(Section):
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
     gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
-    """What each worker takes on a cluster, for a model that runs there."""
+    """What each worker takes on a cluster, for a model that runs there; above 0 a program may open them."""
     command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
     """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
     url: Text | None = None
@@ -169,8 +170,8 @@ class ReviewerSection(Section):
         """Whether it learns from a benchmark before it answers."""
         return self.model in FITTED
 
-    def opener(self, *, key_hosts: str, seed: int = 0) -> Opener:
-        """What opens it; `key_hosts` is the setting of that name.
+    def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> Opener:
+        """What opens it; `key_hosts` and `weak_cage` are the settings of these names.
 
         Raises:
             InvalidSettingError: It needs something that was not given, or learns from a benchmark.
@@ -180,7 +181,7 @@ class ReviewerSection(Section):
         if self.is_served:
             return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
         if self.model.startswith((COMMAND, HTTP)):
-            return self._outside(key_hosts, seed)
+            return self._outside(key_hosts, seed, weak_cage=weak_cage)
         if self.learns:
             setting, problem = (
                 "model",
@@ -252,16 +253,16 @@ class ReviewerSection(Section):
         except UnreelError:
             return None
 
-    def _outside(self, key_hosts: str, seed: int) -> Opener:
+    def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> Opener:
         reading = Reading(score_means=self.score_means, threshold=self.threshold)
         if self.url is None:
-            return open_program(
-                self.model,
-                self.command,
-                reading,
+            terms = Terms(
                 seconds=self.deadline_s,
                 at_once=self.max_connections,
+                graphics=self.gpus > 0,
+                weak=weak_cage,
             )
+            return open_program(self.model, self.command, reading, terms, gpus=self.gpus)
         visit = Visit(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",

@@ -1,5 +1,6 @@
 """ENTRY.toml: what a team hands in, a creator or a reviewer, and what it says of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -72,5 +73,16 @@ def read_entry(file: Path) -> Handed:
     Raises:
         UnreelError: It cannot be read, or the first thing that is wrong with it.
     """
-    recipe = check_sections(EntryRecipe, read_toml(file, "entry"))
-    return Handed(recipe=recipe.beside(file.absolute().parent), text=file.read_bytes())
+    base = file.absolute().parent
+    recipe = check_sections(EntryRecipe, read_toml(file, "entry")).beside(base)
+    _require_own_files(() if recipe.reviewer is None else recipe.reviewer.command[1:], base)
+    return Handed(recipe=recipe, text=file.read_bytes())
+
+
+def _require_own_files(arguments: Iterable[str], base: Path) -> None:
+    """Raise if a program is given files outside the entry's folder: it could read what is beside them."""
+    for word in arguments:
+        path = Path(word)
+        if path.is_absolute() and path.is_file() and base.resolve() not in path.resolve().parents:
+            setting, problem = "command", f"{word!a} is outside the entry's folder"
+            raise InvalidSettingError(setting, problem, "Put it beside the entry's file")

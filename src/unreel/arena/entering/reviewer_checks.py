@@ -45,7 +45,11 @@ def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
         section, settings = recipe.reviewer, grounds.access.settings
         yield from _price(entry, grounds)
         if not section.learns:
-            opener = section.opener(key_hosts=settings.key_hosts, seed=recipe.seed)
+            opener = section.opener(
+                key_hosts=settings.key_hosts,
+                seed=recipe.seed,
+                weak_cage=bool(settings.weak_cage),
+            )
             # A server is not asked: its answer costs. Its name and key were looked at by the opener.
             if not section.is_served:
                 yield from _probe(opener, recipe, grounds)

@@ -1,8 +1,9 @@
-"""Runs one program without its rights: a process of its own that gives them up and then becomes the program.
+"""Runs one program without its rights, in a process of its own that watches how much the program takes.
 
-The program may read what its user may read and write into one folder. It has no network, no other
-process in sight where the kernel can hide them, no capabilities, and no way to get more. It is started
-under a `core.leash.Leash`, which ends it with all that it started.
+bubblewrap gives the program a file system of its own, and this process the limits and the seccomp filter. The weak
+cage does without bubblewrap: the program may read what its user may read and write into one folder, has no
+network, no other process in sight where the kernel can hide them, no capabilities, and no way to get more.
+It is started under a `core.leash.Leash`, which ends it with all that it started.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -25,86 +27,115 @@ _NEW_IPC: Final = 0x08000000
 _NEW_USER: Final = 0x10000000
 _NEW_PROCESSES: Final = 0x20000000
 _NEW_NETWORK: Final = 0x40000000
-_NEW_OTHERS: Final = (0x00020000, 0x02000000, 0x04000000)
-"""File systems, control groups, host names."""
-_NAMESPACES: Final = (*_NEW_OTHERS, _NEW_IPC, _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK)
 _PATH_BENEATH: Final = 1
 _NET_ABI: Final = 4
 _SCOPE_ABI: Final = 6
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_SECCOMP: Final = 22
+_FILTER_MODE: Final = 2
 _MOST_PROCESSES: Final = 512
 _MOST_FILE_BYTES: Final = 1 << 30
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "dri", "kfd")
-_DENIED: Final = (
-    # The network, and ways round that.
-    *("socket", "io_uring_setup", "io_uring_enter", "io_uring_register"),
-    # Other processes.
-    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"),
-    # Rights and marks of files, which Landlock does not guard.
-    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
-    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
-    *("utime", "utimes", "utimensat", "futimesat"),
-    # Another view of the machine, and the machine itself.
-    *("mount", "umount2", "move_mount", "open_tree", "fsopen", "fsmount", "fsconfig", "fspick"),
-    *("mount_setattr", "pivot_root", "chroot", "setns", "unshare", "open_by_handle_at"),
-    *("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "acct"),
-    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot"),
-    *(
-        "swapon",
-        "swapoff",
-        "quotactl",
-        "settimeofday",
-        "clock_settime",
-        "clock_adjtime",
-        "adjtimex",
-    ),
-    *("sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup", "personality"),
-)
+_REPORT_BYTES: Final = 1 << 16
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_GRAPHICS: Final = ("nvidia*", "dri", "kfd")
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """As the sandbox does, by its file: the package around it takes longer to load than all else here."""
-    file = Path(__file__).parents[2] / "media" / "sandbox" / "capabilities.py"
-    found = spec_from_file_location("capabilities", file)
-    if found is None or found.loader is None:
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
+def _load(file: Path) -> Any:
+    """Return a module by its file: the package around it takes longer to load than all else here."""
+    spec = spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
         msg = f"{file} cannot be loaded"
         raise ImportError(msg)
-    loaded = module_from_spec(found)
-    found.loader.exec_module(loaded)
-    loaded.drop_capabilities(libc)
-    if loaded.has_capabilities(libc):
-        msg = "capabilities were given up and are there"
-        raise OSError(msg)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def main(plan: str, command: list[str]) -> int:
     """Run `command` as `plan` says; its exit status, 128 and more for a signal."""
     told = json.loads(plan)
+    try:
+        _check_descriptors()
+        watchdog = _load(Path(__file__).with_name("watchdog.py"))
+        memory = _memory_bytes(told)
+        if not told["bubblewrap"]:
+            pid = _start_weak(told, command)
+            return int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
+        report, pid = _start_bubblewrap(told, command)
+        status = int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
+    except (OSError, ImportError, RuntimeError) as error:
+        _complain(error)
+        return NOT_CONFINED
+    # bubblewrap reports the exit status of a program only if it was started.
+    has_ended = b"exit-code" in os.read(report, _REPORT_BYTES)
+    return status if has_ended or status == watchdog.OVER_LIMIT else NOT_CONFINED
+
+
+def _check_descriptors() -> None:
+    """Close what was inherited besides the three standard streams, and refuse streams that lead further."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    for stream in range(3):
+        mode = os.fstat(stream).st_mode
+        if stat.S_ISSOCK(mode) or stat.S_ISDIR(mode):
+            msg = f"descriptor {stream} is a socket or a folder"
+            raise RuntimeError(msg)
+
+
+def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, int]:
+    """Return the descriptor of bubblewrap's report, and its process id."""
+    report, report_end = os.pipe()
+    rules = os.memfd_create("filter")
+    os.write(rules, bytes.fromhex(told["filter"]))
+    os.lseek(rules, 0, os.SEEK_SET)
+    keeper = os.getpid()
+    pid = os.fork()
+    if pid:
+        os.close(report_end)
+        return report, pid
+    try:
+        _die_with(ctypes.CDLL(None, use_errno=True), keeper)
+        _limit(told)
+        for descriptor in (report_end, rules):
+            os.set_inheritable(descriptor, True)  # noqa: FBT003
+        own = ["--seccomp", str(rules), "--json-status-fd", str(report_end), "--"]
+        os.execv(told["bubblewrap"][0], [*told["bubblewrap"], *own, *command])  # noqa: S606
+    except OSError as error:
+        _complain(error)
+    os._exit(NOT_CONFINED)
+
+
+def _start_weak(told: dict[str, Any], command: list[str]) -> int:
+    """Return the id of the first process, which has the program as its child."""
     libc = ctypes.CDLL(None, use_errno=True)
     _leave_namespaces(libc)
     keeper = os.getpid()
     first = os.fork()
     if first:
-        return _status_of(first)
+        return first
     # The first process of its namespace: with its end the kernel ends all others there.
     with contextlib.suppress(OSError):
         _limit_ids()
     _die_with(libc, keeper)
     second = os.fork()
-    if second:
-        os._exit(_status_of(second))
-    return _become(libc, told, command)
+    if not second:
+        _become(libc, told, command)
+    os._exit(_status_of(second))
 
 
 def _become(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoReturn:
     try:
         os.setsid()
         _limit(told)
+        _set_limit(resource.RLIMIT_NPROC, _threads_of_user() + _MOST_PROCESSES)
         _drop_capabilities(libc)
-        _guard_files(Path(told["folder"]))
-        _guard_calls()
+        _guard_files(Path(told["folder"]), graphics=told["graphics"])
+        _guard_calls(libc, bytes.fromhex(told["filter"]))
     except (OSError, ImportError, RuntimeError) as error:
-        os.write(2, f"the cage does not hold: {error}\n".encode(errors="replace"))
+        _complain(error)
         os._exit(NOT_CONFINED)
     try:
         os.chdir(told["folder"])
@@ -112,6 +143,20 @@ def _become(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoRe
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode(errors="replace"))
         os._exit(NOT_STARTED)
+
+
+def _complain(error: Exception) -> None:
+    os.write(2, f"the cage does not hold: {error}\n".encode(errors="replace"))
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """As the sandbox does."""
+    file = Path(__file__).parents[2] / "media" / "sandbox" / "capabilities.py"
+    loaded = _load(file)
+    loaded.drop_capabilities(libc)
+    if loaded.has_capabilities(libc):
+        msg = "capabilities were given up and are there"
+        raise OSError(msg)
 
 
 def _leave_namespaces(libc: ctypes.CDLL) -> None:
@@ -136,16 +181,23 @@ def _limit_ids() -> None:
 def _limit(told: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         _tell("/proc/self/oom_score_adj", "1000")
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for kind, value in (
-        (resource.RLIMIT_DATA, min(physical // 2, int(told["memory_mb"]) << 20)),
+        (resource.RLIMIT_DATA, _memory_bytes(told)),
         (resource.RLIMIT_FSIZE, _MOST_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, _threads_of_user() + _MOST_PROCESSES),
     ):
-        hard = resource.getrlimit(kind)[1]
-        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (allowed, allowed))
+        _set_limit(kind, value)
+
+
+def _set_limit(kind: int, value: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (allowed, allowed))
+
+
+def _memory_bytes(told: dict[str, Any]) -> int:
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(physical // 2, int(told["memory_mb"]) << 20)
 
 
 def _threads_of_user() -> int:
@@ -157,7 +209,7 @@ def _threads_of_user() -> int:
     return n_threads
 
 
-def _guard_files(folder: Path) -> None:
+def _guard_files(folder: Path, *, graphics: bool) -> None:
     """Everything may be read and run, as far as the user may; only `folder` and harmless devices be written."""
     from landlock import FSAccess
     from landlock.plumbing import (
@@ -181,7 +233,7 @@ def _guard_files(folder: Path) -> None:
     reading = FSAccess.EXECUTE | FSAccess.READ_FILE | FSAccess.READ_DIR
     device = FSAccess.all_file() & ~FSAccess.EXECUTE
     granted = [(Path("/"), reading), (folder, FSAccess.all())]
-    granted += [(path, device) for path in _devices()]
+    granted += [(path, device) for path in _devices(graphics=graphics)]
     for path, rights in granted:
         own = rights if path.is_dir() else rights & FSAccess.all_file()
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -190,45 +242,26 @@ def _guard_files(folder: Path) -> None:
         os.close(opened)
     get_restrict_self()(rules, 0)
     os.close(rules)
-    _expect(errno.EACCES, (folder.parent / "outside").mkdir)
-
-
-def _devices() -> list[Path]:
-    named = [Path("/dev") / name for name in _DEVICES]
-    return [path for path in (*named, *Path("/dev").glob("nvidia*")) if path.exists()]
-
-
-def _guard_calls() -> None:
-    import pyseccomp as seccomp
-
-    rules = seccomp.SyscallFilter(seccomp.ALLOW)
-    refusal = seccomp.ERRNO(errno.EPERM)
-    for name in _DENIED:
-        if seccomp.resolve_syscall(seccomp.system_arch(), name) >= 0:
-            rules.add_rule(refusal, name)
-    for flag in _NAMESPACES:
-        rules.add_rule(refusal, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
-    # "No such call" makes the C library use `clone`, whose flags can be looked at.
-    rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
-    rules.load()
-    _expect(errno.EPERM, _try_socket)
-
-
-def _try_socket() -> None:
-    import socket
-
-    socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
-
-
-def _expect(code: int, attempt: Any) -> None:
     try:
-        attempt()
-    except OSError as error:
-        if error.errno == code:
-            return
-        raise
-    msg = "it let an attempt pass"
+        os.close(os.open(folder.parent / "outside", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    except PermissionError:
+        return
+    msg = "Landlock let a file be made outside"
     raise RuntimeError(msg)
+
+
+def _devices(*, graphics: bool) -> list[Path]:
+    names = (*_DEVICES, *_GRAPHICS) if graphics else _DEVICES
+    return [path for name in names for path in Path("/dev").glob(name)]
+
+
+def _guard_calls(libc: ctypes.CDLL, rules: bytes) -> None:
+    program = _FilterProgram(len(rules) // 8, rules)
+    if libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp takes no filter")
+    if libc.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
+        msg = "it let an attempt pass"
+        raise RuntimeError(msg)
 
 
 def _die_with(libc: ctypes.CDLL, keeper: int) -> None:

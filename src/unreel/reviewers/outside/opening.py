@@ -13,7 +13,7 @@ from unreel.core.server import key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.opening import Opener
-from unreel.reviewers.outside.program import Program, read_program
+from unreel.reviewers.outside.program import Program, Terms, read_program
 from unreel.reviewers.outside.scores import Reading, Shown, outside_name
 
 COMMAND: Final = "command:"
@@ -48,7 +48,7 @@ def read_outside_name(model: str) -> str:
 
 
 def open_program(
-    model: str, command: Sequence[str], reading: Reading, *, seconds: float, at_once: int
+    model: str, command: Sequence[str], reading: Reading, terms: Terms, *, gpus: float = 0.0
 ) -> Opener:
     """What opens `command:NAME`; its files are looked for from here.
 
@@ -57,7 +57,7 @@ def open_program(
     """
     program = read_program(command, Path())
     name = outside_name(model, reading, *program.identity)
-    return Opener(name=name, build=partial(_program, name, program, reading, seconds, at_once))
+    return Opener(name=name, build=partial(_program, name, program, reading, terms), gpus=gpus)
 
 
 def open_service(
@@ -76,12 +76,10 @@ def open_service(
     return Opener(name=name, build=partial(_service, name, visit, reading, variable, seed))
 
 
-def _program(
-    name: str, program: Program, reading: Reading, seconds: float, at_once: int
-) -> Reviewer:
-    from unreel.reviewers.outside.command import CommandReviewer, Pace
+def _program(name: str, program: Program, reading: Reading, terms: Terms) -> Reviewer:
+    from unreel.reviewers.outside.command import CommandReviewer
 
-    return CommandReviewer(name, program, reading, Pace(seconds=seconds, at_once=at_once))
+    return CommandReviewer(name, program, reading, terms)
 
 
 def _service(

@@ -27,6 +27,18 @@ class Program:
         return [*self.command, str(clip)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a program runs: seconds for one clip, runs at once, and how it is confined."""
+
+    seconds: float = 120.0
+    at_once: int = 2
+    graphics: bool = False
+    """Whether it may open the graphics cards."""
+    weak: bool = False
+    """Whether it runs without bubblewrap, where it may read all that its user may read."""
+
+
 def beside(command: Sequence[str], base: Path) -> list[str]:
     """`command` with the whole paths of those words that name files from the folder `base`."""
     return [_whole(word, base, first=number == 0) or word for number, word in enumerate(command)]

@@ -34,6 +34,12 @@ class Job:
     environment: Mapping[str, str]
     seconds: float
     memory_mb: int
+    rules: bytes
+    """The seccomp filter."""
+    bubblewrap: Sequence[str] = ()
+    """bubblewrap and its options; none for the weak cage."""
+    graphics: bool = False
+    """Whether the weak cage lets it open graphics cards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +57,19 @@ def run_caged(job: Job, stop: threading.Event) -> Ended | Failure:
     with contextlib.ExitStack() as ours:
         output, output_end = _pipe(ours)
         errors, errors_end = _pipe(ours)
-        plan = json.dumps({"folder": str(job.folder), "memory_mb": job.memory_mb})
+        plan = json.dumps(
+            {
+                "folder": str(job.folder),
+                "memory_mb": job.memory_mb,
+                "filter": job.rules.hex(),
+                "bubblewrap": [*job.bubblewrap],
+                "graphics": job.graphics,
+            }
+        )
+        # The weak cage loads a package for Landlock; the other one needs none.
+        options = ["-I", "-S"] if job.bubblewrap else ["-I"]
         leash = Leash(
-            [sys.executable, "-I", str(Path(cage.__file__)), plan, *job.command],
+            [sys.executable, *options, str(Path(cage.__file__)), plan, *job.command],
             log=output_end,
             errors=errors_end,
             environment=job.environment,

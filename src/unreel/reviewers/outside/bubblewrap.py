@@ -1,0 +1,174 @@
+"""The file system that bubblewrap gives to a `command:` program, and a check that it works on this machine."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError, MachineError
+
+CLIP_FOLDER: Final = Path("/clip")
+"""Folder of the clip, as the program sees it."""
+SCRATCH: Final = "/tmp"  # noqa: S108  a folder of the program's own, in memory
+_SCRATCH_BYTES: Final = 1 << 30
+_SHARED_BYTES: Final = 1 << 29
+_PROBE_S: Final = 20.0
+_SYSTEM: Final = tuple(map(Path, ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")))
+_OF_SYSTEM: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_NOBODYS: Final = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108  compared
+_OF_MACHINE: Final = tuple(map(Path, ("/dev", "/etc", "/proc", "/run", "/sys")))
+_GRAPHICS: Final = ("nvidia*", "dri", "kfd")
+_SHEBANG_BYTES: Final = 256
+
+
+def require_cage() -> None:
+    """Raise if this machine cannot confine a program.
+
+    Raises:
+        MachineError: bubblewrap is missing, or the kernel does not let it work.
+    """
+    if problem := cage_problem():
+        raise MachineError(problem, f"{cage_remedy()}, or accept a weaker cage with --weak-cage")
+
+
+def cage_remedy() -> str:
+    """Return what to do about `cage_problem`; "" if there is none."""
+    if not cage_problem():
+        return ""
+    if shutil.which("bwrap"):
+        return "Install bubblewrap 0.7 or later and allow user namespaces"
+    return "Install it with `apt-get install bubblewrap`"
+
+
+@cache
+def cage_problem() -> str:
+    """Return why programs cannot be confined here; "" if they can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap, which confines programs, is not installed"
+    try:
+        done = subprocess.run(  # noqa: S603  our own options
+            [*bubblewrap_command(()), "--", "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"bubblewrap does not work here ({type(error).__name__})"
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        return f"bubblewrap does not work here ({last})"
+    return ""
+
+
+def bubblewrap_command(
+    readable: Sequence[Path], *, clip: Path | None = None, graphics: bool = False
+) -> list[str]:
+    """Return bubblewrap and its options; the caller adds the program."""
+    words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user"]
+    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    for path in _SYSTEM:
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), str(path)]
+        elif path.exists():
+            words += ["--ro-bind", str(path), str(path)]
+    for name in _OF_SYSTEM:
+        words += ["--ro-bind-try", name, name]
+    # The kernel lets root write to settings in /proc without any capability.
+    words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+    words += ["--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  its own
+    words += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
+    if graphics:
+        for device in (each for name in _GRAPHICS for each in sorted(Path("/dev").glob(name))):
+            words += ["--dev-bind", str(device), str(device)]
+        words += ["--ro-bind", "/sys", "/sys"]
+    for path in sorted({*readable}):
+        words += ["--ro-bind", str(path), str(path)]
+    if clip is not None:
+        words += ["--ro-bind", str(clip), str(CLIP_FOLDER / clip.name)]
+    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH]
+
+
+def find_readable(command: Sequence[str]) -> tuple[Path, ...]:
+    """Return what a program reads besides the system in /usr: its interpreter, its own folder, the files it is given.
+
+    Its own folder is that of the program or, if an interpreter runs it, of the first file among the arguments.
+
+    Raises:
+        InvalidSettingError: Its own folder holds what is not its own.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        return ()
+    first = Path(program).absolute()
+    chain = [each for each in _interpreters(first) if not _is_system(each)]
+    libraries = [path for each in chain for path in _libraries(each) or [each]]
+    files = [Path(word) for word in command[1:] if word.startswith("/") and Path(word).is_file()]
+    if "/" in command[0] and not _libraries(first) and not _is_system(first):
+        files.insert(0, first)
+    own = [_own_folder(files[0])] if files and not _is_system(files[0]) else []
+    readable = (*libraries, *own, *(file for file in files[1:] if not _is_system(file)))
+    return tuple(dict.fromkeys(readable))
+
+
+def _own_folder(file: Path) -> Path:
+    folder = file.parent
+    real, home = folder.resolve(), Path.home().resolve()
+    if (
+        real in (home, *home.parents, *_NOBODYS)
+        or any(real.is_relative_to(each) for each in _OF_MACHINE)
+        or (real / ".ssh").exists()
+    ):
+        setting, problem = "command", f"the program could read all of {str(folder)!a}"
+        raise InvalidSettingError(setting, problem, f"Move {file.name!a} to a folder of its own")
+    return folder
+
+
+def _interpreters(program: Path) -> Iterator[Path]:
+    """Yield a program, what its links lead to, and what runs it if it is a script."""
+    waiting, seen = [program], set[Path]()
+    while waiting:
+        path = Path(os.path.abspath(waiting.pop()))  # noqa: PTH100  links are followed one by one
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        yield path
+        if path.is_symlink():
+            waiting.append(path.parent / path.readlink())
+        elif (script := _script_interpreter(path)) is not None:
+            waiting.append(script)
+        settings = path.parent.parent / "pyvenv.cfg"
+        if settings.is_file():
+            named = dict(line.split(" = ", 1) for line in _lines(settings) if " = " in line)
+            waiting.append(Path(named.get("home", path.parent)) / path.name)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _script_interpreter(file: Path) -> Path | None:
+    with file.open("rb") as opened:
+        line = opened.read(_SHEBANG_BYTES).partition(b"\n")[0]
+    if not line.startswith(b"#!"):
+        return None
+    words = [word for word in os.fsdecode(line[2:]).split() if not word.startswith("-")]
+    if len(words) > 1 and words[0].endswith("/env"):
+        return Path(shutil.which(words[1]) or words[1])
+    return Path(words[0]) if words else None
+
+
+def _libraries(program: Path) -> list[Path]:
+    """Return the folders of a Python interpreter or one of its scripts; none for another program."""
+    prefix = program.parent.parent
+    if (prefix / "pyvenv.cfg").is_file() or any((prefix / "lib").glob("python3*")):
+        parts = (program.parent, prefix / "pyvenv.cfg", prefix / "lib", prefix / "lib64")
+        return [path for path in parts if path.exists()]
+    return []
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(each) for each in _SYSTEM)

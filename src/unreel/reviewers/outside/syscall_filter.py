@@ -1,0 +1,147 @@
+"""seccomp filter of `command:` programs, as the bytes that bubblewrap and prctl take.
+
+System calls with numbers above `NEWEST` are denied: nobody has reviewed them. Arguments that the kernel reads
+as 32 bits are compared as 32 bits.
+"""
+
+import errno
+import struct
+from typing import Final
+
+NEWEST: Final = 469
+"""`file_setattr`, the newest system call that was reviewed. Numbers from 424 on are the same on all machines."""
+_DENIED: Final = (
+    # The network, and other ways to reach a process outside.
+    *("socket", "connect", "bind", "listen", "accept", "accept4", "sendmsg", "sendmmsg"),
+    *("shmget", "shmat", "semget", "msgget", "msgsnd", "mq_open"),
+    *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp"),
+    # Attributes of files.
+    *("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat"),
+    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
+    *("utime", "utimes", "utimensat", "futimesat"),
+    # Namespaces, mounts and the machine.
+    *("mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "open_by_handle_at"),
+    *("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "acct"),
+    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot"),
+    *("swapon", "swapoff", "quotactl", "settimeofday", "clock_settime", "clock_adjtime"),
+    *("adjtimex", "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup"),
+    *("personality", "modify_ldt"),
+)
+_DENIED_NUMBERS: Final = (
+    *(425, 426, 427),  # io_uring_setup, io_uring_enter, io_uring_register
+    *(428, 429, 430, 431, 432, 433),  # open_tree, move_mount, fsopen, fsconfig, fsmount, fspick
+    *(438, 440),  # pidfd_getfd, process_madvise
+    *(
+        442,
+        443,
+        447,
+        448,
+        452,
+    ),  # mount_setattr, quotactl_fd, memfd_secret, process_mrelease, fchmodat2
+    *(
+        461,
+        463,
+        466,
+        467,
+        469,
+    ),  # lsm_set_self_attr, setxattrat, removexattrat, open_tree_attr, file_setattr
+)
+"""Given by number: libseccomp may be older than they are."""
+_CLONE3: Final = 435
+_NAMESPACES: Final = 0x7E020000
+"""All flags of `clone` that make a namespace, but for time, which only `clone3` and `unshare` can make."""
+_IOCTLS: Final = (
+    *(0x40086602, 0x40046602, 0x401C5820),  # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR
+    *(0x40087602, 0x40047602, 0x40806685),  # FS_IOC_SETVERSION, its 32 bits, FS_IOC_ENABLE_VERITY
+    *(
+        0x800C6613,
+        0xC0506617,
+        0xC0045877,
+        0xC0045878,
+    ),  # encryption policy and key, FIFREEZE, FITHAW
+    *(0x5412, 0x541C),  # TIOCSTI, TIOCLINUX
+)
+_UNIX: Final = 1
+_STREAM: Final = 1
+_KIND_OF_SOCKET: Final = 0xF
+
+_LOAD: Final = 0x20
+_AND: Final = 0x54
+_RETURN: Final = 0x06
+_EQUAL: Final = 0x15
+_GREATER: Final = 0x25
+_ANY_BIT: Final = 0x45
+_NUMBER: Final = 0
+_ARCHITECTURE: Final = 4
+_ARGUMENTS: Final = 16
+_ALLOW: Final = 0x7FFF0000
+_REFUSE: Final = 0x00050000 | errno.EPERM
+_UNKNOWN: Final = 0x00050000 | errno.ENOSYS
+_KILL: Final = 0x80000000
+
+
+def build_filter() -> bytes:
+    """Return the BPF program for this machine.
+
+    Raises:
+        ImportError: libseccomp, which knows the numbers of older calls, is missing.
+    """
+    import pyseccomp
+
+    machine = pyseccomp.system_arch()
+
+    def find(name: str) -> int:
+        return int(pyseccomp.resolve_syscall(machine, name))  # negative if the machine lacks it
+
+    denied = {number for name in _DENIED if (number := find(name)) >= 0}
+    return b"".join(
+        (
+            *(_load(_ARCHITECTURE), _unless(_EQUAL, int(machine), _KILL), _load(_NUMBER)),
+            _if(_GREATER, NEWEST, _UNKNOWN),
+            _if(
+                _EQUAL, _CLONE3, _UNKNOWN
+            ),  # The C library then uses `clone`, whose flags are visible.
+            *(_if(_EQUAL, number, _REFUSE) for number in sorted(denied | {*_DENIED_NUMBERS})),
+            _for(find("clone"), _argument(0), _if(_ANY_BIT, _NAMESPACES, _REFUSE)),
+            _for(find("ioctl"), _argument(1), *(_if(_EQUAL, each, _REFUSE) for each in _IOCTLS)),
+            # Datagram sockets can be sent to anybody; a pair of streams is connected for good.
+            _for(
+                find("socketpair"),
+                *(_argument(0), _unless(_EQUAL, _UNIX, _REFUSE)),
+                *(_argument(1), _step(_AND, _KIND_OF_SOCKET), _unless(_EQUAL, _STREAM, _REFUSE)),
+            ),
+            # Without an address, as `send` has none.
+            _for(
+                find("sendto"),
+                *(_argument(4), _unless(_EQUAL, 0, _REFUSE)),
+                *(_argument(4, high=True), _unless(_EQUAL, 0, _REFUSE)),
+            ),
+            _step(_RETURN, _ALLOW),
+        )
+    )
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _load(offset: int) -> bytes:
+    return _step(_LOAD, offset)
+
+
+def _argument(number: int, *, high: bool = False) -> bytes:
+    return _load(_ARGUMENTS + 8 * number + (4 if high else 0))
+
+
+def _if(test: int, value: int, action: int) -> bytes:
+    return _step(test, value, 0, 1) + _step(_RETURN, action)
+
+
+def _unless(test: int, value: int, action: int) -> bytes:
+    return _step(test, value, 1, 0) + _step(_RETURN, action)
+
+
+def _for(number: int, *steps: bytes) -> bytes:
+    """Return `steps` for one system call; it is allowed if none of them refuses it."""
+    block = b"".join((*steps, _step(_RETURN, _ALLOW)))
+    return _step(_EQUAL, number, 0, len(block) // 8) + block

@@ -1,0 +1,83 @@
+"""Watches a process and its descendants from outside, and kills them all above a limit. Loaded by its file."""
+
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+OVER_LIMIT: Final = 117
+"""Exit status of a program that was killed because it took more memory or processes than it may."""
+_LOOK_S: Final = 0.1
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_N_THREADS: Final = 17
+_RESIDENT_PAGES: Final = 21
+
+
+def watch(pid: int, *, memory_bytes: int, n_threads: int) -> int:
+    """Wait for the child `pid`; return its exit status, 128 and more for a signal, or `OVER_LIMIT`.
+
+    Memory is that of all descendants, with shared pages counted once. Pages that no process has mapped, such as
+    those of a memfd or a tmpfs, count by the growth of the machine's shared memory.
+    """
+    shared_before = _machine_shared_bytes()
+    ended = os.pidfd_open(pid)
+    over = False
+    while not select.select([ended], [], [], _LOOK_S)[0]:
+        over = (
+            _is_over(pid, memory_bytes, n_threads)
+            or _machine_shared_bytes() - shared_before > memory_bytes
+        )
+        if over:
+            os.kill(pid, signal.SIGKILL)
+            break
+    os.close(ended)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if over:
+        return OVER_LIMIT
+    return code if code >= 0 else 128 - code
+
+
+def _is_over(pid: int, memory_bytes: int, most_threads: int) -> bool:
+    n_threads, resident = 0, dict[int, int]()
+    for each in _descendants(pid):
+        with contextlib.suppress(OSError):
+            stat = Path(f"/proc/{each}/stat").read_text(encoding="latin-1")
+            fields = stat.rpartition(")")[2].split()
+            n_threads += int(fields[_N_THREADS])
+            resident[each] = int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES
+        if n_threads > most_threads:
+            return True
+    # Shared pages are resident in every process that maps them, and counting them exactly takes longer.
+    return (
+        sum(resident.values()) > memory_bytes
+        and sum(_own_bytes(*each) for each in resident.items()) > memory_bytes
+    )
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    waiting = [pid]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        for task in Path(f"/proc/{each}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                waiting += map(int, task.read_text(encoding="ascii").split())
+
+
+def _own_bytes(pid: int, resident: int) -> int:
+    """Return its proportional share of memory; all that is resident if the kernel does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
+    return resident
+
+
+def _machine_shared_bytes() -> int:
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("Shmem:"):
+            return int(line.split()[1]) << 10
+    return 0
