@@ -86,7 +86,7 @@ def _means() -> Iterator[Case]:
         yield Case("share", p, f"{p}", lambda rng, k, p=p: share_of(rng.binomial(k, p), k))
     for p in (0.5, 0.95):
         yield Case("clustered share", p, f"{p}", lambda rng, k, p=p: _clustered_share(rng, k, p))
-    for a, b in ((2, 2), (0.5, 4)):
+    for a, b in ((2, 2), (0.5, 4), (0.1, 3)):
         name = f"beta({a}, {b})"
         yield Case(
             "bounded mean", a / (a + b), name, lambda rng, k, a=a, b=b: _iou(rng.beta(a, b, k))
@@ -94,6 +94,8 @@ def _means() -> Iterator[Case]:
     yield Case("unbounded mean", 0.0, "normal", lambda rng, k: _mean(rng.normal(size=k)))
     skewed = math.exp(1 / 2)
     yield Case("unbounded mean", skewed, "log-normal", lambda rng, k: _mean(rng.lognormal(size=k)))
+    yield Case("bootstrap-t", skewed, "log-normal", lambda rng, k: _by_t(rng.lognormal(size=k)))
+    yield Case("bootstrap-t", 0.1 / 3.1, "beta(0.1, 3)", lambda rng, k: _by_t(rng.beta(0.1, 3, k)))
 
 
 def _scores() -> Iterator[Case]:
@@ -146,6 +148,15 @@ def _iou(values: Array) -> Measured:
 
 def _mean(values: Array) -> Measured:
     return bootstrap_mean(values, seed=0)
+
+
+def _by_t(values: Array) -> Measured:
+    """The mean with an interval that unreel does not use, to compare with those that it does."""
+    drawn = values[np.random.default_rng(0).integers(len(values), size=(2000, len(values)))]
+    mean, errors = values.mean(), drawn.std(axis=1, ddof=1)
+    ratios = (drawn.mean(axis=1) - mean)[errors > 0] / errors[errors > 0]
+    low, high = mean - values.std(ddof=1) * np.quantile(ratios, (0.975, 0.025))
+    return Estimate(value=mean, low=min(low, mean), high=max(high, mean), n=len(values))
 
 
 def _beta(rng: Rng, share: float, size: int) -> Array:

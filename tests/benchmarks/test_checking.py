@@ -42,6 +42,20 @@ def test_columns_are_told_with_what_they_are_read_as(write_rows: Write) -> None:
     assert table.ignored == {"genrator": "generator", "filename": "", "x": ""}
 
 
+def test_clips_of_one_scene_count_once_for_the_difference_that_a_benchmark_would_show(
+    write_rows: Write,
+) -> None:
+    def row(number: int, group: str) -> dict[str, Any]:
+        return {"path": f"{number}.mp4", "label": "real", "group": group}
+
+    alone = check_benchmark(write_rows("alone.csv", [row(i, "") for i in range(60)]))
+    scenes = check_benchmark(write_rows("scenes.csv", [row(i, str(i // 6)) for i in range(60)]))
+    assert (alone.n_independent, scenes.n_independent) == (60, 10)
+    assert alone.detectable == pytest.approx(19, abs=0.5)
+    assert scenes.detectable is not None
+    assert scenes.detectable > 2 * alone.detectable
+
+
 def test_a_column_that_is_mapped_is_read(write_rows: Write) -> None:
     table = write_rows("l.csv", [{"clip": "a.mp4", "kind": "fake"}])
     checked = check_benchmark(table, mapping={"location": "clip", "label": "kind"})

@@ -26,6 +26,8 @@ def test_check_tells_what_is_understood(run, tmp_path: Path) -> None:
         assert words in told.stdout
     document = json.loads(run("benchmarks", "check", "mine/clips.csv", "--json").stdout)
     assert document["layout"] == "list"
+    assert (document["n_independent"], document["detectable"]) == (2, None)
+    assert "2 independent clips are too few" in told.stdout
     assert document["tables"][0]["read"]["file"] == "location"
     assert len(document["rows"]) == 3
 

@@ -5,7 +5,15 @@ import pytest
 from unreel.core.box import Box
 from unreel.core.clip import ClipId, Generated
 from unreel.core.errors import InvalidValueError, UnknownNameError
-from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured, how_often_held
+from unreel.core.estimate import (
+    Coverage,
+    Estimate,
+    IntervalKind,
+    Metric,
+    Scorecard,
+    Unmeasured,
+    how_often_held,
+)
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id, digest
 from unreel.core.judgement import Pair, Rating
@@ -115,6 +123,14 @@ def test_intervals_on_few_clusters_are_told_apart_from_those_that_are_known_to_h
     assert how_often_held(enough) == "Intervals hold the truth 95 times of 100."
     few = how_often_held([*enough, resting_on(7), resting_on(12)])
     assert "2 of 3 here rest on fewer, the least on 7" in few
+
+
+@pytest.mark.parametrize("kind", ["seconds", "strength"])
+def test_kinds_of_intervals_that_hold_less_often_or_were_not_measured_promise_no_95(
+    kind: IntervalKind,
+) -> None:
+    sure = Estimate(value=3.0, low=2.0, high=4.0, n=99, n_clusters=99)
+    assert "95" not in how_often_held([sure], kind=kind)
 
 
 def test_an_estimate_prints_its_interval_and_count() -> None:

@@ -259,6 +259,21 @@ def test_a_better_reviewer_is_found_where_pairing_helps(rng: Rng) -> None:
     assert caught.p == caught.p_corrected < 0.01
 
 
+def test_where_nothing_is_found_the_smallest_difference_that_would_be_is_told(rng: Rng) -> None:
+    sides = [_side(name, "reality", _reality(rng)) for name in ("one", "two")]
+    (found,) = compare_sides(sides, metrics=["accuracy"])
+    (alone,) = found.differences
+    assert alone.p_corrected > 0.05
+    assert abs(alone.difference.value) < alone.difference.high - alone.difference.value
+    assert alone.detectable > alone.difference.high - alone.difference.value
+    among = compare_sides(sides, metrics=["accuracy", "f1", "pooled"]).comparisons[0].differences[0]
+    assert among.detectable > alone.detectable
+    always = [replace(row, outcome=RealityVerdict(label=Label.REAL)) for row in sides[0].rows]
+    (clear,) = compare_sides([sides[0], _side("blind", "reality", always)], metrics=["accuracy"])
+    assert clear.differences[0].p_corrected < 0.05
+    assert clear.differences[0].detectable is None
+
+
 def test_clips_with_and_without_watermark_are_matched_by_name(rng: Rng) -> None:
     kept = _reality(rng)
     removed = [

@@ -37,7 +37,7 @@ def test_information_is_close_to_its_integral(difference: float, spread: float) 
 
 def test_a_belief_is_the_top_of_its_posterior_and_mirrors_who_won() -> None:
     wins = np.array([[0.0, 3.0, 4.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
-    belief = believe(wins)
+    belief = believe(wins, spread=2.0)
     assert belief.mean.sum() == pytest.approx(0, abs=1e-9)
 
     def height(strengths: np.ndarray) -> float:
@@ -47,7 +47,23 @@ def test_a_belief_is_the_top_of_its_posterior_and_mirrors_who_won() -> None:
     rng = np.random.default_rng(0)
     nearby = [belief.mean + rng.normal(0, 0.05, 3) for _ in range(50)]
     assert all(height(belief.mean) >= height(other) for other in nearby)
-    assert believe(wins.T).mean == pytest.approx(-belief.mean)
+    assert believe(wins.T, spread=2.0).mean == pytest.approx(-belief.mean)
+
+
+@pytest.mark.parametrize("spread", [0.4, 1.0, 3.0])
+def test_the_spread_of_strengths_follows_the_results(spread: float) -> None:
+    rng = np.random.default_rng(4)
+    strengths = rng.normal(0, spread, 25)
+    chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+    firsts = np.triu(rng.binomial(1, chance), 1)
+    wins = (firsts + np.triu(1 - firsts, 1).T).astype(float)
+
+    def error(assumed: float | None) -> float:
+        away = believe(wins, spread=assumed).mean - (strengths - strengths.mean())
+        return float(np.sqrt((away**2).mean()))
+
+    assert error(None) <= 1.2 * error(spread)
+    assert error(None) < max(error(4 * spread), error(spread / 4))
 
 
 def test_who_always_wins_still_has_a_finite_strength() -> None:

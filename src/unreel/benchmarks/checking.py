@@ -20,6 +20,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
 from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, protocol
+from unreel.stats.jackknife import FEWEST
+from unreel.stats.power import plan_difference
 
 ROWS_SHOWN: Final = 3
 NAMES_KEPT: Final = 1000
@@ -78,6 +80,11 @@ class Checked:
     sources: Mapping[str, int]
     n_scenes: int
     """Groups of clips that show the same."""
+    n_independent: int
+    """Clips, those of one scene counted once."""
+    detectable: float | None
+    """Smallest difference between two accuracies, in percentage points, that so many clips show in 8 of 10
+    comparisons, if one reviewer alone is right about `DISCORDANT` of them; `None` for fewer than 6."""
     n_rated: int
     n_traces: int
     n_measured: int
@@ -115,6 +122,8 @@ def check_benchmark(
     seen = _Seen()
     for row in benchmark:
         seen.add(row, benchmark)
+    n_scenes = len(seen.filmed | seen.twins.keys())
+    n_independent = n_scenes + seen.n_ungrouped
     others = (other for other in find_layouts(path, mapping) if other is not benchmark.layout)
     return Checked(
         source=str(path),
@@ -127,7 +136,9 @@ def check_benchmark(
         splits=_ranked(seen.splits),
         creators=_ranked(seen.creators),
         sources=_ranked(seen.sources),
-        n_scenes=len(seen.filmed | seen.twins.keys()),
+        n_scenes=n_scenes,
+        n_independent=n_independent,
+        detectable=100 * plan_difference(n_independent) if n_independent >= FEWEST else None,
         n_rated=seen.n_rated,
         n_traces=seen.n_traces,
         n_measured=seen.n_measured,
@@ -153,6 +164,7 @@ class _Seen:
     """Groups with a real clip."""
     twins: Counter[str] = field(default_factory=Counter)
     """Generated clips of each group."""
+    n_ungrouped: int = 0
     n_rated: int = 0
     n_traces: int = 0
     n_measured: int = 0
@@ -189,6 +201,7 @@ class _Seen:
             self.filmed.add(row.group)
         elif row.group:
             self.twins[row.group] += 1
+        self.n_ungrouped += not row.group
         self.n_rated += row.rating is not None
         self.n_traces += len(row.traces)
         facts = row.facts

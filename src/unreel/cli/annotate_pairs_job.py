@@ -50,7 +50,8 @@ def tell_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(found)
         return
     say(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
-    say(f"intervals draw {found.drawn}s anew. {how_often_held(c.strength for c in found.clips)}")
+    strengths = (clip.strength for clip in found.clips)
+    say(f"intervals draw {found.drawn}s anew. {how_often_held(strengths, kind='strength')}")
     rows = [
         {
             "place": clip.place,

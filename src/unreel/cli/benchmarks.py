@@ -13,6 +13,7 @@ from unreel.cli.columns import map_option, read_mapping
 from unreel.cli.consent import outside_option
 from unreel.cli.output import echo, json_option, print_json, print_table, say
 from unreel.core.registry import Lazy
+from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
     from unreel.benchmarks.checking import Checked, Reason
@@ -135,11 +136,21 @@ def _found(checked: "Checked") -> dict[str, str]:
         "creators": _names(checked.creators),
         "sources": _names(checked.sources),
         "scenes": f"{checked.n_scenes} named by groups",
+        "shows": _power(checked),
         "truth": f"{checked.n_rated} clips with a score, {checked.n_traces} marked traces",
         "size and length": f"declared for {checked.n_measured} clips; "
         "`unreel score` needs them for answers of trace",
         "files": _files(checked),
     }
+
+
+def _power(checked: "Checked") -> str:
+    if checked.detectable is None:
+        return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
+    return (
+        f"a difference of {checked.detectable:.0f} points of accuracy or more in 8 of 10 comparisons of two reviewers "
+        f"({checked.n_independent} independent clips, one reviewer alone right about {DISCORDANT:.0%} of them)"
+    )
 
 
 def _files(checked: "Checked") -> str:

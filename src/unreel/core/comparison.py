@@ -23,6 +23,9 @@ class Difference:
     """How often chance alone would give a difference as large, either way; `None` where there is none."""
     p_corrected: float | None = None
     """The same among all differences that are shown, by Holm's correction."""
+    detectable: float | None = None
+    """Smallest true difference that these clips would show in 8 of 10 comparisons, among all that are shown;
+    `None` where the difference was found or not measured."""
 
     def __str__(self) -> str:
         if self.p is None or self.p_corrected is None:

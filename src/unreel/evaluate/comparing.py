@@ -23,6 +23,7 @@ from unreel.evaluate.texts import ExplanationJudges, recall_judge
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import ChosenRows
 from unreel.protocols.protocol import Mode, Protocol, Row
+from unreel.stats.jackknife import Gap
 from unreel.stats.leaving_out import Groups, leaving_out
 from unreel.stats.many import holm
 from unreel.stats.paired import paired_difference
@@ -31,6 +32,7 @@ from unreel.stats.ties import Labels
 Rows = Sequence[Row[Any, Any]]
 Places = npt.NDArray[np.int64]
 _SEED: Final = 0
+_ALPHA: Final = 0.05
 _RUNS: Final = "runs"
 
 
@@ -114,16 +116,19 @@ def compare_sides(sides: Sequence[Side], *, metrics: Sequence[str] = ()) -> Comp
             )
             remedy = "Compare runs of one instrument at one version; ask the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
-    found = [
+    compared = [
         _compare(one, other, metrics=metrics)
         for one, other in itertools.combinations(zip(sides, names, strict=True), 2)
     ]
-    told = [d.p for comparison in found for d in comparison.differences if d.p is not None]
-    corrected = iter(holm(told))
+    gaps = [gap for _, tests in compared for gap in tests if gap is not None]
+    corrected = iter(holm([gap.p for gap in gaps]))
     return Comparisons(
         instrument=first.instrument,
-        comparisons=tuple(_corrected(comparison, corrected) for comparison in found),
-        n_tests=len(told),
+        comparisons=tuple(
+            _correct(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
+            for comparison, tests in compared
+        ),
+        n_tests=len(gaps),
     )
 
 
@@ -141,17 +146,28 @@ def tell_apart(sides: Sequence[tuple[str, Condition]]) -> list[str]:
     return told
 
 
-def _corrected(comparison: Comparison, corrected: Iterator[float]) -> Comparison:
-    differences = tuple(
-        found if found.p is None else replace(found, p_corrected=next(corrected))
-        for found in comparison.differences
-    )
-    return replace(comparison, differences=differences)
+def _correct(
+    comparison: Comparison,
+    tests: Sequence[Gap | None],
+    corrected: Iterator[float],
+    *,
+    alpha: float,
+) -> Comparison:
+    """Add corrected p-values, and how large a difference had to be where none was found."""
+    differences = []
+    for found, test in zip(comparison.differences, tests, strict=True):
+        if test is None:
+            differences.append(found)
+            continue
+        p = next(corrected)
+        detectable = None if p < _ALPHA else test.detectable(alpha)
+        differences.append(replace(found, p_corrected=p, detectable=detectable))
+    return replace(comparison, differences=tuple(differences))
 
 
 def _compare(
     one: tuple[Side, str], other: tuple[Side, str], *, metrics: Sequence[str]
-) -> Comparison:
+) -> tuple[Comparison, list[Gap | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
     pairing = _pair_rows(_shown(first, by_name=by_name), _shown(second, by_name=by_name))
@@ -168,19 +184,20 @@ def _compare(
     if any(_counts_all_clips(name) for name in metrics):
         everything = _score_pairs(first, second, pairing)
         known |= {name: everything for name in everything.names if _counts_all_clips(name)}
-    differences = [
+    tested = [
         known[name].difference(name, reach=_reach(first, name))
         for name in _chosen(first, [*known], metrics)
     ]
-    return Comparison(
+    comparison = Comparison(
         first=first_name,
         second=second_name,
         n_common=valid.n_shown,
         n_sources=len(scores.groups.scenes),
         n_invalid=pairing.n_shown - valid.n_shown,
         n_unshared=pairing.n_unshared,
-        differences=tuple(differences),
+        differences=tuple(difference for difference, _ in tested),
     )
+    return comparison, [test for _, test in tested]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -219,7 +236,7 @@ class _PairedScores:
         """Metrics that both sides have."""
         return [name for name in self.ours if name in self.theirs]
 
-    def difference(self, metric: str, *, reach: float) -> Difference:
+    def difference(self, metric: str, *, reach: float) -> tuple[Difference, Gap | None]:
         """Test what the first side has more than the second."""
         ours, theirs = self.ours[metric], self.theirs[metric]
         first, second = (
@@ -227,10 +244,11 @@ class _PairedScores:
         )
         tested = paired_difference(ours, theirs, groups=self.groups, reach=reach)
         if isinstance(tested, Unmeasured):
-            return Difference(metric=metric, first=first, second=second, difference=tested)
-        return Difference(
+            return Difference(metric=metric, first=first, second=second, difference=tested), None
+        difference = Difference(
             metric=metric, first=first, second=second, difference=tested.estimate, p=tested.p
         )
+        return difference, tested
 
 
 def _score_pairs(first: Side, second: Side, pairs: _PairedRows) -> _PairedScores:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.leaving_out import Without
+from unreel.stats.power import detectable_difference
 from unreel.stats.resampling import counted_twice
 
 FEWEST: Final = 6
@@ -29,6 +30,22 @@ class Gap:
     estimate: Estimate
     p: float
     """Two-sided: below 0.05 exactly where the 95 % interval leaves out 0."""
+    error: float
+    """Standard error of the difference."""
+    free: float
+    """Its degrees of freedom."""
+    reach: float
+    """The most that it can be, either way."""
+
+    def detectable(self, alpha: float) -> float:
+        """Return the smallest true difference that a test at `alpha` would have found with 80 % power."""
+        return detectable_difference(
+            self.error,
+            free=self.free,
+            n_clusters=self.estimate.n_clusters or 0,
+            reach=self.reach,
+            alpha=alpha,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,9 @@ def enclose_difference(
             value, (value - out, value + out), n=n, few=few, reach=reach, level=level
         ),
         p=2 * float(stdtr(doubt.free, -abs(value) / error)),
+        error=error,
+        free=doubt.free,
+        reach=reach,
     )
 
 
@@ -110,7 +130,8 @@ def _of_clips_alike(
     share = 1 - (1 - level) ** (1 / few)
     low, high = value - share * (value + reach), value + share * (reach - value)
     estimate = _estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
-    return Gap(estimate=estimate, p=1.0 if value == 0 else 2.0 ** (1 - few))
+    p = 1.0 if value == 0 else 2.0 ** (1 - few)
+    return Gap(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
 
 
 def _estimate(

@@ -99,7 +99,7 @@ def _document(
         n_disputed=n_disputed,
         tasks_file=TASKS,
         progress=[_progress_line(each) for each in progress],
-        promise=how_often_held([each.seconds for each in progress]),
+        promise=how_often_held([each.seconds for each in progress], kind="seconds"),
         agreement=list(_agreement_lines(edition)),
         people=[_person_line(row) for row in wish.people],
         unreadable=records.quarantined[:_UNREADABLE],

@@ -74,7 +74,7 @@ class Table:
         """How often its intervals hold the truth; "" where it has none."""
         numbers = (cell.number for line in self.lines for cell in line.cells)
         estimates = [number for number in numbers if isinstance(number, Estimate)]
-        return how_often_held(estimates) if estimates else ""
+        return how_often_held(estimates, kind="metric") if estimates else ""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,59 @@
+"""Differences between two reviewers that a benchmark is large enough to show."""
+
+import math
+from typing import Final
+
+from unreel.core.errors import InvalidValueError
+
+POWER: Final = 0.8
+"""Chance of finding a true difference of the size that is told."""
+DISCORDANT: Final = 0.3
+"""Share of clips of which one of two reviewers is right and the other wrong, where nothing is known of them."""
+
+
+def detectable_difference(
+    error: float, *, free: float, n_clusters: int, reach: float, alpha: float = 0.05
+) -> float:
+    """Return the smallest true difference that a two-sided test at `alpha` finds with 80 % power.
+
+    Args:
+        error: standard error of the difference that was measured.
+        free: its degrees of freedom.
+        n_clusters: independent clips or scenes.
+        reach: the most that two values of the figure can differ by. A true difference of d needs a share
+            d / `reach` of clips that differ, so that two reviewers who seldom differ do not make small
+            differences visible.
+        alpha: chance of a false alarm.
+    """
+    measured = _factor(free, alpha) * error
+    if math.isinf(reach):
+        return measured
+    return min(reach, max(measured, _least(n_clusters, reach, alpha)))
+
+
+def plan_difference(
+    n_clusters: int, *, discordant: float = DISCORDANT, alpha: float = 0.05
+) -> float:
+    """Return the smallest difference between two accuracies, as a share, that `n_clusters` clips show with 80 % power.
+
+    `discordant` is the share of clips of which one reviewer alone is right.
+    """
+    if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
+        msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
+        raise InvalidValueError(msg)
+    squared = _factor(n_clusters - 1, alpha) ** 2
+    spread = math.sqrt(squared * discordant / (n_clusters + squared))
+    return max(spread, _least(n_clusters, 1.0, alpha))
+
+
+def _factor(free: float, alpha: float) -> float:
+    """Return how many standard errors a true difference must have."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(free, alpha / 2)) + float(stdtrit(free, POWER))
+
+
+def _least(n_clusters: int, reach: float, alpha: float) -> float:
+    """Return the difference that is found where all clips that differ speak for the same reviewer."""
+    squared = _factor(max(n_clusters - 1, 1), alpha) ** 2
+    return reach * squared / (n_clusters + squared)
