@@ -78,13 +78,17 @@ class ViewAudit:
     view: View
     finding: Finding
     auc: Measured
+    """On scenes that the model did not learn from, by creators that it did: this decides."""
+    transfer: Measured | None = None
+    """On scenes and creators that it did not learn from. `None` in audits stored before both were measured: there
+    `auc` has this meaning."""
     n_real: int
     n_generated: int
     n_creators: int
     n_unread: int = 0
     """Clips that could not be shown to the model."""
     n_unjudged: int = 0
-    """Clips without whose creator and scene nothing was left to learn from."""
+    """Clips without whose scene nothing was left to learn from."""
     p_value: float | None = None
     """Share of relabelled sets in which some view told as much as this one does here."""
     leaks: tuple[Leak, ...] = ()
@@ -104,6 +108,8 @@ class Audit:
     seed: int
     n_relabelled: int = 0
     """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
+    grouped: bool = True
+    """False if no two clips share a scene; scenes may then be undeclared."""
 
     def __getitem__(self, view: View) -> ViewAudit:
         return next(own for own in self.views if own.view is view)
@@ -116,33 +122,41 @@ def audit(observations: Iterable[Observation], *, seed: int) -> Audit:
     folding = fold(owners, seed=seed)
     sights = [_look(chosen, view) for view in View]
     if isinstance(folding, Unmeasured):
-        views = tuple(_count(sight, folding) for sight in sights)
+        views = tuple(replace(_count(sight, folding), transfer=folding) for sight in sights)
         return Audit(finding=Finding.INCONCLUSIVE, views=views, seed=seed)
     labels = relabel(owners, folding, seed=seed)
-    fits = [_Fit.of(sight, owners, folding) for sight in sights]
-    nulls = [relabelled(own.scaled, folding, own.sight.rows, labels) for own in fits]
+    deciding = folding.without_parts()
+    fits = [_Fit.of(sight, owners, deciding) for sight in sights]
+    nulls = [relabelled(own.scaled, deciding, own.sight.rows, labels) for own in fits]
     chances = _joint_chances(fits, nulls)
-    views = tuple(map(_audit_view, fits, nulls, chances))
-    deciding = {own.finding for own in views if own.view is not View.FRAME}
+    views = tuple(
+        replace(_audit_view(own, null, chance), transfer=own.transfer(folding))
+        for own, null, chance in zip(fits, nulls, chances, strict=True)
+    )
+    findings = {own.finding for own in views if own.view is not View.FRAME}
     ranked = (Finding.LEAKS, Finding.INCONCLUSIVE, Finding.CLEAN)
-    finding = next(f for f in ranked if f in deciding)
-    return Audit(finding=finding, views=views, seed=seed, n_relabelled=len(labels))
+    return Audit(
+        finding=next(f for f in ranked if f in findings),
+        views=views,
+        seed=seed,
+        n_relabelled=len(labels),
+        grouped=len({own.scene for own in owners}) < len(owners),
+    )
 
 
 def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -> Finding:
     """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
 
-    Chance is excluded by the interval and by `p_value`, which counts all views together. A model that
-    is wrong more often than chance allows (below 0.40, chance excluded) has found what tells the sides
-    apart among some creators and not among others: that is not clean, and neither is a set with clips
-    that no model could judge. `n_least` counts the clips of the smaller side.
+    Chance is excluded by the interval and by `p_value`, which counts all views together. An AUC below
+    0.5 is no leak: where sizes, say, are balanced over the set, the scenes that teach are unbalanced
+    the other way than the scenes that are judged. A set with clips that no model could judge is not
+    clean. `n_least` counts the clips of the smaller side.
     """
     if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
         return Finding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
         return Finding.LEAKS
-    misled = auc.value < 1 - LEAK_FROM and auc.high < CHANCE
-    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not misled and not n_unjudged:
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not n_unjudged:
         return Finding.CLEAN
     return Finding.INCONCLUSIVE
 
@@ -196,6 +210,12 @@ class _Fit:
         scaled = sight.table.scaled
         own = tuple(owners[i] for i in sight.rows)
         return cls(sight, own, folding, scaled, cross_fit(scaled, folding, sight.rows))
+
+    def transfer(self, folding: Folding) -> Measured:
+        """Judge the clips by models that know neither their scene nor their creator."""
+        if folding.n_parts == 1:
+            return Unmeasured("there is one creator")
+        return cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
 
     def pushes(self, row: int) -> Array:
         """How far each feature pushed a clip towards its own side, over the models that judged it."""

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.plain import plain
-from unreel.curate.audit.audit import ALARM_RATE, Audit, Finding, ViewAudit
+from unreel.curate.audit.audit import ALARM_RATE, CHANCE, LEAK_FROM, Audit, Finding, ViewAudit
 from unreel.curate.audit.views import View
 
 AUDIT_JSON: Final = TypeAdapter(Audit)
@@ -21,7 +21,7 @@ _SIGHTS: Final = {
 _SENTENCES: Final = {
     Finding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
     Finding.CLEAN: "No leak was found in metadata or overlays.",
-    Finding.INCONCLUSIVE: "The clips are too few, or too unalike, to say whether the labels leak.",
+    Finding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or judge more clips of both labels.",
 }
 
 ALARMS: Final = (
@@ -30,6 +30,17 @@ ALARMS: Final = (
     "files have nothing to do with their labels give an alarm."
 )
 """What p is, in the words of the card."""
+QUESTIONS: Final = (
+    "AUC answers two questions: can a reviewer that has seen these creators tell the label of a new scene from this alone (seen "
+    "creators; this decides), and does that carry over to creators that it has not seen (unseen creators; this does not decide). "
+    "0.5 is chance. Below 0.5 means that what tells the label of some creators misleads about others: no leak."
+)
+UNGROUPED: Final = (
+    "No two clips share a `group`. If some show one scene or come from one source, give `group`: of simulated sets without a leak "
+    "whose scenes of two or five clips were not declared, {alarms} gave a false alarm."
+)
+UNGROUPED_ALARMS: Final = "6 and 27 of 100"
+"""Measured by `benchmarks/audit_alarms.py --sizes`."""
 
 
 def to_markdown(audit: Audit) -> str:
@@ -38,25 +49,55 @@ def to_markdown(audit: Audit) -> str:
 
 
 def _lines(audit: Audit) -> Iterator[str]:
+    both = measures_transfer(audit)
+    aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
     yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
     yield ""
-    yield "| model sees | AUC | p | real | generated | creators | unread | finding |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield f"| model sees | {aucs} | p | real | generated | creators | unread | finding |"
+    yield "|---" * (9 if both else 8) + "|"
     for view in audit.views:
         counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
         finding = view.finding.value
         if view.view is View.FRAME and view.finding is Finding.LEAKS:
             finding = "warning"
-        yield f"| {_SIGHTS[view.view]} | {_number(view.auc)} | {chance(view.p_value)} | {counts} | {finding} |"
-    if audit.n_relabelled:
+        auc = format_auc(view.auc) + (f" | {format_auc(view.transfer)}" if view.transfer else "")
+        yield f"| {_SIGHTS[view.view]} | {auc} | {chance(view.p_value)} | {counts} | {finding} |"
+    for note in notes(audit):
         yield ""
+        yield note
+    for view in audit.views:
+        yield from _details(view)
+
+
+def measures_transfer(audit: Audit) -> bool:
+    """Return whether the AUC of seen and of unseen creators are told apart; older audits have the latter alone."""
+    return all(view.transfer is not None for view in audit.views)
+
+
+def notes(audit: Audit) -> Iterator[str]:
+    """Return the remarks below the table, each a paragraph."""
+    if measures_transfer(audit):
+        yield QUESTIONS
+    if audit.n_relabelled:
         yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
     for view in audit.views:
         if view.n_unjudged:
-            yield ""
-            yield unjudged(view)
-    for view in audit.views:
-        yield from _details(view)
+            yield _unjudged(view)
+        if (
+            view.finding is Finding.CLEAN
+            and isinstance(view.auc, Estimate)
+            and view.auc.low > CHANCE
+        ):
+            yield _above_chance(view, view.auc)
+    if not audit.grouped:
+        yield UNGROUPED.format(alarms=UNGROUPED_ALARMS)
+
+
+def _above_chance(view: ViewAudit, auc: Estimate) -> str:
+    return (
+        f"**{view.view.value}** is called clean and tells a little: {format_auc(auc)} lies above 0.5. A reviewer that sees nothing else puts a "
+        f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not called a leak."
+    )
 
 
 def chance(p_value: float | None) -> str:
@@ -64,11 +105,10 @@ def chance(p_value: float | None) -> str:
     return "—" if p_value is None else f"{p_value:.3f}"
 
 
-def unjudged(view: ViewAudit) -> str:
-    """Which clips no model could judge, and what would help."""
+def _unjudged(view: ViewAudit) -> str:
     return (
-        f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their creator and their "
-        "scenes nothing is left to learn from. More creators or scenes would help."
+        f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their scenes nothing is left "
+        "to learn from. More scenes would help."
     )
 
 
@@ -81,7 +121,7 @@ def _details(view: ViewAudit) -> Iterator[str]:
         yield "|---|---|---|---|"
         for leak in view.leaks:
             sides = f"{_cell(leak.generated)} | {_cell(leak.real)}"
-            yield f"| {_cell(leak.feature)} | {_number(leak.auc)} | {sides} |"
+            yield f"| {_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
     if view.giveaways:
         yield ""
         yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
@@ -91,7 +131,8 @@ def _details(view: ViewAudit) -> Iterator[str]:
             yield plain(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
 
 
-def _number(auc: Measured) -> str:
+def format_auc(auc: Measured) -> str:
+    """Return the AUC with its interval, or why there is none, as a cell of a table."""
     if not isinstance(auc, Estimate):
         return _cell(str(auc))
     return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"

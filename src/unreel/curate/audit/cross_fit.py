@@ -1,4 +1,4 @@
-"""How well a model tells clips that it has not seen, by creators and scenes that it has not seen.
+"""AUC of a model on clips of scenes, and where the folding has parts of creators, that it did not learn from.
 
 The model adds up features, each with the cube of the gap between the means of the two sides: on forty clips fifty features of pure
 noise then do not drown one that tells everything, and thousands of models cost a few sums. Clips are held out by cells
@@ -42,6 +42,7 @@ class CrossFit:
     """Pairs of the clip; 0 where no model could be fitted without it, or nobody was there to meet."""
     weights: Array
     """By fold, part and feature."""
+    creators_held_out: bool
 
     @property
     def value(self) -> float:
@@ -62,14 +63,12 @@ class CrossFit:
     def auc(self, owners: Sequence[Owner], *, null: Array | None = None) -> Measured:
         """The chance, with its interval; `null` holds the values of relabelled sets. n counts clips.
 
-        The interval is that of a share of as many trials as would be as sure: as the scenes and creators
-        differ among each other, or as relabelled sets do, whichever is less sure.
+        The interval is that of a share of as many trials as would be as sure: as the scenes, and the
+        creators where they are held out, differ among each other, or as relabelled sets do, whichever is less sure.
         """
         judged = self.met > 0
         if not judged.any():
-            return Unmeasured(
-                "without the creator and the scenes of a clip nothing is left to learn from"
-            )
+            return Unmeasured("without the scene of a clip nothing is left to learn from")
         n_trials = min(self._trials(owners), self._trials_by_null(null, owners))
         low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
         return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
@@ -79,7 +78,8 @@ class CrossFit:
         influence = 2 * (self.won - share * self.met) / self.met.sum()
         scenes = [own.scene for own in owners]
         variance = _variance(influence, scenes)
-        if len({own.creator for own in owners} - {None}) >= LEAST_CREATORS:
+        n_creators = len({own.creator for own in owners} - {None})
+        if self.creators_held_out and n_creators >= LEAST_CREATORS:
             makers = [own.creator or f"\0{own.scene}" for own in owners]
             both = [f"{own.creator}\0{own.scene}" for own in owners]
             variance = max(
@@ -110,12 +110,12 @@ def _variance(influence: Array, clusters: Sequence[str]) -> float:
 
 
 def cross_fit(values: Array, folding: Folding, rows: Numbers) -> CrossFit:
-    """Judge the clips at `rows` of the folding by models without their creators and their scenes.
+    """Judge the clips at `rows` of the folding by models without their scenes and the creators of their part.
 
     `values` has one line of scaled features for each of them.
     """
     (won,), (met,), (weights,) = _judge(values, folding, rows, rows[None])
-    return CrossFit(folding.made[rows], won, met, weights)
+    return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
 
 
 def relabelled(values: Array, folding: Folding, rows: Numbers, labels: Numbers) -> Array:

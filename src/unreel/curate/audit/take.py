@@ -12,8 +12,8 @@ from unreel.core.clip import Generated
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.curate.audit.audit import ALARM_RATE, Audit, Finding, ViewAudit, audit
-from unreel.curate.audit.card import ALARMS, chance, unjudged
+from unreel.curate.audit.audit import Audit, Finding, ViewAudit, audit
+from unreel.curate.audit.card import chance, format_auc, notes
 from unreel.curate.audit.frame import frame_features
 from unreel.curate.audit.observation import Observation
 from unreel.curate.audit.section import AuditSection
@@ -67,7 +67,7 @@ def take(section: AuditSection, work: Work, state: State) -> State:
         for piece, found in zip(pieces, seen, strict=True):
             yield piece, _observation(piece, found)
 
-    whole = StepName(name=f"{AUDIT}-verdict", version=2, settings={"seed": seed}, finds=_SUMMARY)
+    whole = StepName(name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY)
     members = Walk(lambda: (piece.subject(observed=_mark(seen)) for piece, seen in observed()))
     summary = bench.conclude(
         whole, members, lambda: _summary(audit((seen for _, seen in observed()), seed=seed))
@@ -135,14 +135,10 @@ def _rounded(value: Any) -> Any:
 def _text(judged: Audit) -> str:
     """The audit for the card."""
     rows = "\n".join(map(_row, judged.views))
-    alarms = (
-        ALARMS.format(n=judged.n_relabelled, rate=ALARM_RATE) + " " if judged.n_relabelled else ""
-    )
-    missing = "".join(f"{unjudged(view)} " for view in judged.views if view.n_unjudged)
+    remarks = " ".join(notes(judged))
     return (
-        f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC [95 % interval] | p | what tells most |\n"
-        f"| --- | --- | --- | --- | --- |\n{rows}\n\nModels are judged on creators and scenes that they did not "
-        f"learn from; 0.5 is chance. {alarms}{missing}A frame is part of looking, so it warns and does not decide. "
+        f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
+        f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
         "`audit.json` holds the details."
     )
 
@@ -150,14 +146,15 @@ def _text(judged: Audit) -> str:
 _WORDS: Final = {
     Finding.LEAKS: "**The labels leak**: a score on this benchmark may be read off the files.",
     Finding.CLEAN: "No leak was found.",
-    Finding.INCONCLUSIVE: "No leak was proven, and there are too few clips or scenes to exclude one.",
+    Finding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }
 
 
 def _row(view: ViewAudit) -> str:
-    auc = view.auc
-    shown = f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]" if isinstance(auc, Estimate) else "—"
+    cells = " | ".join(
+        format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (view.auc, view.transfer)
+    )
     tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
     return (
-        f"| {view.view.value} | {view.finding.value} | {shown} | {chance(view.p_value)} | {tells} |"
+        f"| {view.view.value} | {view.finding.value} | {cells} | {chance(view.p_value)} | {tells} |"
     )

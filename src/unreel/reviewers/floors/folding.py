@@ -9,7 +9,7 @@ the rest of its side the other way, and such a comparison lies below chance wher
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -54,6 +54,10 @@ class Folding:
     n_folds: int
     n_parts: int
     """With a single one no creator is held out, only scenes."""
+
+    def without_parts(self) -> "Folding":
+        """Return the same folds with every creator in one part: scenes are held out, creators are not."""
+        return replace(self, parts=np.zeros_like(self.parts), n_parts=1)
 
     def cells(self) -> Iterator[tuple[int, int]]:
         """Part and fold of every cell that holds a clip."""
