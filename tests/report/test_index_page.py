@@ -82,7 +82,7 @@ def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
     ]
     notes = IndexNotes(made_at=MADE_AT, n_skipped_links=2, n_left=1)
     html = write_index(entries, tmp_path, notes).read_text(encoding="utf-8")
-    places = [html.index(words) for words in ("S3", "Not reviewed: undecodable", "S2", "S0")]
+    places = [html.index(words) for words in ("S3", "Not reviewed: no frame.", "S2", "S0")]
     assert places == sorted(places)
     assert "<script>alert" not in html
     assert "\x1b" not in html

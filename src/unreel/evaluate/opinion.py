@@ -62,12 +62,12 @@ class Opinion(Asked):
         if self.verdict is None or self.is_readable:
             return None
         if self.is_refusal:
-            return "the reviewer refused to answer. The text came back as it stands"
+            return "it refused to answer; its text is shown as it came"
         part = self.decision
         why = part.reason.value if isinstance(part, Unparsed) else ""
         return (
-            f"the answer could not be read: its {self.wording.decides} is {why}. "
-            "The text came back as it stands"
+            f"the answer could not be read: its {self.wording.decides} is {why}; "
+            "its text is shown as it came"
         )
 
     @property

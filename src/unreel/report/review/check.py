@@ -29,4 +29,4 @@ class Check:
 
 def marks_not_looked_for(why: str) -> Check:
     """That nobody looked for visible marks; `why` ends the sentence."""
-    return Check(name=MARKS, found=Found.NOT_LOOKED, says=f"They were not looked for: {why}")
+    return Check(name=MARKS, found=Found.NOT_LOOKED, says=f"Not searched: {why}")

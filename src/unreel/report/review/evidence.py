@@ -236,7 +236,7 @@ def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
         "tone": tone(opinion),
         "headline": opinion.headline,
         "onset": "" if (onset_us := first_onset_us([opinion])) is None else tell_seconds(onset_us),
-        "failure": opinion.problem,
+        "failure": _as_sentence(opinion.problem),
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),
         "prompt": opinion.prompt,
@@ -262,6 +262,10 @@ def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
         "whole": bool(opinion.exhibit and opinion.exhibit.whole),
         "sound": bool(opinion.exhibit and opinion.exhibit.sound_wav),
     }
+
+
+def _as_sentence(problem: str | None) -> str | None:
+    return problem and f"{problem[0].upper()}{problem[1:].rstrip('.')}."
 
 
 def _thumb(jpeg: bytes) -> str:

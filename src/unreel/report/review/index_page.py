@@ -75,7 +75,8 @@ def make_entry(review: Review, origin: Origin, *, folder: str, has_pdf: bool) ->
 
 def make_failed_entry(file: Path, failure: Failure) -> IndexEntry:
     """Return the entry of a clip that could not be reviewed."""
-    return IndexEntry(file=file, attention="failure", sentence=f"Not reviewed: {failure}")
+    sentence = f"Not reviewed: {failure.detail}. {failure.reason.remedy}"
+    return IndexEntry(file=file, attention="failure", sentence=sentence)
 
 
 def tell_attention(entries: Sequence[IndexEntry]) -> str:
