@@ -1,7 +1,6 @@
 """What is pushed is before its annotator once, and what they say is in the ledger once."""
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -27,10 +26,10 @@ from unreel.annotate.ledger.ledger import Ledger
 from unreel.annotate.ledger.opening import open_ledger
 from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.links import campaign_links
-from unreel.annotate.studio.pull import STRANGER, pull_campaign
+from unreel.annotate.studio.pull import SEEN, STRANGER, pull_campaign
 from unreel.annotate.studio.push import push_assignments
 from unreel.annotate.studio.reading import read_tasks
-from unreel.annotate.studio.rooms import find_marked, remembered_rooms, room_mark
+from unreel.annotate.studio.rooms import ROOM, find_marked, remembered_rooms, room_mark
 from unreel.core.judgement import Label
 
 SpeakAs = Callable[[str], StudioClient]
@@ -216,12 +215,12 @@ def test_a_ledger_that_lost_answers_gets_them_again(
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     answer_all(studio, ledger, prepared)
     assert pull_campaign(client, ledger, "lost", heard=hear).new == 2
-    with sqlite3.connect(tmp_path / "ledger.db") as rows:
-        rows.execute(
-            "DELETE FROM ledger_annotations WHERE seq = (SELECT max(seq) FROM ledger_annotations)"
-        )
-    rows.close()
-    assert pull_campaign(client, ledger, "lost", heard=hear).new == 1
+    with open_ledger(str(tmp_path / "other.db")) as other:
+        prepare(other, Interface.REALITY, 2, name="lost", people=PEOPLE[:1])
+        for kind in (ROOM, SEEN):
+            for key, value in ledger.memories("lost", kind).items():
+                other.remember("lost", kind, key, value)
+        assert pull_campaign(client, other, "lost", heard=hear).new == 2
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(

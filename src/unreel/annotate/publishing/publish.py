@@ -23,12 +23,15 @@ from unreel.benchmarks.video_folder import write_video_folder
 from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.identity import clip_id
 from unreel.core.writing import PART, Folder
+from unreel.protocols.realism import REALISM
+from unreel.protocols.reality import REALITY
+from unreel.protocols.trace import TRACE
 
 Media = Literal["copy", "link"]
 UNDECIDED: Final = "undecided"
 """Column of `metadata.jsonl`: people did not settle, and the row says what the clip's makers say."""
 _DRAFT: Final = f"{PART}publishing"
-_PROTOCOLS: Final = {Interface.TRACE: "trace", Interface.REALISM: "realism"}
+_PROTOCOLS: Final = {Interface.TRACE: TRACE.instrument, Interface.REALISM: REALISM.instrument}
 """Other campaigns settle no truth but the label."""
 
 
@@ -111,7 +114,7 @@ def _write(edition: Edition, into: Path, *, media: Media, named: bool, seed: int
     return Published(
         folder=into,
         n_clips=written.n_entries,
-        protocol=_PROTOCOLS.get(edition.campaign.interface, "reality"),
+        protocol=_PROTOCOLS.get(edition.campaign.interface, REALITY.instrument).protocol,
         n_undecided=n_undecided,
         left_out=left_out,
         people=people,
