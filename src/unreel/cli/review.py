@@ -19,6 +19,7 @@ from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.shared_options import condition_option
 from unreel.cli.showing import showing_options
 from unreel.cli.stopping import Stopped
 from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
@@ -66,9 +67,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=InstrumentName("clip"),
     help="Instrument. Repeatable.  [default: trace, realism]",
 )
-@click.option(
-    "--condition", metavar="NAME=VALUE,...", help="For example sampling=paper-8,audio=on."
-)
+@condition_option(multiple=False)
 @click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
 @click.option("--fps", help="Short for sampling=fps-F.")
 @click.option(
