@@ -70,11 +70,11 @@ def test_a_benchmark_that_was_moved_is_named_again(run, tmp_path: Path) -> None:
 def test_a_campaign_becomes_a_page_whose_path_is_printed(run, tmp_path: Path) -> None:
     kept = keep_campaign(tmp_path, n_films=1, n_made=2)
     typed = ("annotate", "report", CAMPAIGN, "--ledger", kept.ledger, "--out", "page")
-    done = run(*typed, "--media", kept.bench)
+    done = run(*typed, "--copies", kept.bench)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "page/index.html"
     assert "3 of 3 tasks judged, 2 settled" in done.stderr
     page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
     assert "alpha-nominal" in page
-    told = json.loads(run(*typed, "--media", kept.bench, "--json").stdout)
+    told = json.loads(run(*typed, "--copies", kept.bench, "--json").stdout)
     assert (told["n_disputed"], told["n_media"]) == (2, 2)

@@ -45,4 +45,8 @@ def test_differences_come_as_one_csv(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_differences_come_as_latex(capsys: pytest.CaptureFixture[str]) -> None:
     print_comparisons(FOUND, "latex")
-    assert "=a & b & f1 & 70.00 & 75.00 & $-$5.00 & $-$9.00" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "=a & b & f1 & 70.00 & 75.00 & $-$5.00 & $-$9.00" in told.out
+    assert "auc" not in told.out
+    assert "why" not in told.out
+    assert "auc: not measured: no confidence" in told.err

@@ -52,7 +52,7 @@ def test_every_metric_of_a_scorecard_is_a_figure_or_a_variant_that_is_told(name:
     assert unknown == []
 
 
-def test_what_counts_for_every_creator_alike_is_not_called_pooled() -> None:
+def test_pooled_has_one_name_which_says_that_creators_count_alike() -> None:
     figures = protocol("reality").figures
-    assert figures["pooled"].title == "Mean accuracy per creator"
+    assert figures["pooled"].title == "Pooled accuracy per creator"
     assert "mean over creators" in figures["pooled"].formula

@@ -16,28 +16,34 @@ PAGE = Path(__file__).parents[2] / "docs/plugins.md"
 CODE = "from unreel.cli.main import main; main()"
 
 
-def block(tag: str) -> str:
-    found = re.search(rf"```{tag}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return found[1]
+def block(tag: str, number: int = 0) -> str:
+    found = re.findall(rf"```{tag}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    text: str = found[number]
+    return text
 
 
-def install(folder: Path, module: str, entry_points: str) -> Path:
+def install(folder: Path, module: str, entry_points: str, *, name: str = "loud_edges") -> Path:
     """What pip would leave behind: the module, and the metadata that names it."""
     site = folder / "site"
-    info = site / "loud_edges-1.0.dist-info"
+    info = site / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
-    (site / "loud_edges.py").write_text(module, encoding="utf-8")
+    (site / f"{name}.py").write_text(module, encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-edges\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
     return site
 
 
+def read_points(toml: str) -> str:
+    """The entry points of a `pyproject.toml`, as pip writes them down."""
+    ((group, line),) = re.findall(
+        r"^\[project\.entry-points\.\"(.+)\"\]\n(.+)$", toml, re.MULTILINE
+    )
+    return f"[{group}]\n{line.replace(chr(34), '')}\n"
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    named = re.findall(r"^\[project\.entry-points\.\"(.+)\"\]\n(.+)$", block("toml"), re.MULTILINE)
-    ((group, line),) = named
-    return install(tmp_path, block("plugin"), f"[{group}]\n{line.replace(chr(34), '')}\n")
+    return install(tmp_path, block("plugin"), read_points(block("toml")))
 
 
 @pytest.fixture
@@ -108,6 +114,33 @@ def test_a_plug_in_that_cannot_be_loaded_is_told_with_whose_it_is(
     assert "loud-edges" in done.stderr
     assert "no weights" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_pages_protocol_is_asked_read_scored_and_shown(tmp_path: Path, clips: Path) -> None:
+    points = read_points(block("toml", 1))
+    site = install(tmp_path, block("plugin-protocol"), points, name="one_word")
+    said = {"c0.mp4": "no", "c1.mp4": " Yes\n", "c2.mp4": "yes", "c3.mp4": "**Yes.**"}
+    told = [json.dumps({"clip": name, "text": text}) for name, text in said.items()]
+    (tmp_path / "said.jsonl").write_text("\n".join(told), encoding="utf-8")
+    asked = ["eval", str(clips), "--trusted", "--protocol", "one-word", "--model", "recorded"]
+    asked += ["--recorded", str(tmp_path / "said.jsonl"), "--model", "coin", "--json"]
+    done = unreel(site, *asked, "--out", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    recorded, coin = json.loads(done.stdout)
+    assert coin["scores"][0]["scorecard"]["metrics"][0]["coverage"] == {"parsed": 4, "asked": 4}
+    (scored,) = recorded["scores"]
+    card = scored["scorecard"]
+    assert card["instrument"] == {"protocol": "one-word", "version": 1}
+    assert (card["n_answered"], card["unparsed"]) == (4, {"label: missing": 1})
+    (metric,) = card["metrics"]
+    assert metric["coverage"] == {"parsed": 3, "asked": 4}
+    assert metric["value"]["value"] == pytest.approx(200 / 3)
+    lenient = unreel(site, "score", recorded["run"], "--parser", "lenient", "--json")
+    (scored,) = json.loads(lenient.stdout)["scores"]
+    assert scored["scorecard"]["metrics"][0]["value"]["value"] == 75
+    shown = unreel(site, "report", str(tmp_path / "runs"), "--out", str(tmp_path / "page"))
+    assert shown.returncode == 0, shown.stderr
+    assert "Made by AI, yes or no" in (tmp_path / "page" / "index.html").read_text("utf-8")
 
 
 INSTRUMENT = """

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from unreel.cli.annotate_options import ledger_option
+from unreel.cli.columns import layout_option
 from unreel.cli.output import json_option
 from unreel.core.registry import Lazy
 
@@ -32,7 +33,7 @@ from unreel.core.registry import Lazy
     "--seed", type=int, default=0, show_default=True, help="Draws clips and settles ties."
 )
 @click.option("--campaign", help="Under gain: weigh what this campaign's people said already.")
-@click.option("--layout", help="How the benchmark lies on disk, where it could be several.")
+@layout_option
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -7,6 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, rule_options
 from unreel.cli.output import json_option
+from unreel.cli.shared_options import media_option
 from unreel.core.registry import Lazy
 
 
@@ -25,13 +26,7 @@ from unreel.core.registry import Lazy
     help="Where the clips are listed now.  [default: where they were when they were pushed]",
 )
 @rule_options
-@click.option(
-    "--media",
-    type=click.Choice(["copy", "link"]),
-    default="copy",
-    show_default=True,
-    help="What happens to clips: they are never encoded anew.",
-)
+@media_option("copy", "link")
 @click.option(
     "--keep-undecided",
     is_flag=True,

@@ -57,7 +57,8 @@ from unreel.core.registry import Lazy
     help="HTML that annotators read first.  [default: the interface's own]",
 )
 @click.option(
-    "--media",
+    "--copies",
+    "media",
     metavar="s3://BUCKET/PREFIX",
     help="Keep the copies in a store, and let browsers fetch them by links that last 7 days.",
 )

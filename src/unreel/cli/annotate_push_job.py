@@ -138,11 +138,11 @@ def _find_media(text: str | None, client: StudioClient, settings: Settings) -> P
     if text:
         place = find_place(text, read_storage(settings))
         if place.is_local:
-            setting, problem = "--media", f"Label Studio does not serve {text}"
+            setting, problem = "--copies", f"Label Studio does not serve {text}"
             raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
         return place
     if client.media is None:
-        setting, problem = "--media", "nobody says how a browser shall get the copies"
+        setting, problem = "--copies", "nobody says how a browser shall get the copies"
         remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
         raise InvalidSettingError(setting, problem, remedy)
     return Place(str(client.media))

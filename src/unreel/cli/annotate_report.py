@@ -19,7 +19,8 @@ from unreel.core.registry import Lazy
     help="Folder for the page.",
 )
 @click.option(
-    "--media",
+    "--copies",
+    "media",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the copies that annotators saw.  [default: where `up` serves them from]",
 )

@@ -70,4 +70,4 @@ def _tell(written: Written) -> None:
         f"{written.n_disputed} with disagreement"
     )
     if written.n_shown and not written.n_media:
-        say("no clip is beside the page: name the folder of the copies with --media")
+        say("no clip is beside the page: name the folder of the copies with --copies")

@@ -12,11 +12,11 @@ from unreel.core.registry import Lazy
 @click.command()
 @season_argument
 @click.option(
-    "--condition",
+    "--title",
     "conditions",
     multiple=True,
     metavar="TITLE",
-    help="Rank under this condition of the season. Repeat it for several.  [default: all]",
+    help="Rank under the season's condition of this title. Repeat it for several.  [default: all]",
 )
 @click.option("--resamples", type=click.IntRange(100), help="How often scenes are drawn again.")
 @click.option(

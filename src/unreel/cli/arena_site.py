@@ -7,6 +7,7 @@ import click
 
 from unreel.cli.completing import complete_paths
 from unreel.cli.output import json_option
+from unreel.cli.shared_options import media_option
 from unreel.core.registry import Lazy
 
 
@@ -19,13 +20,7 @@ from unreel.core.registry import Lazy
     show_default=True,
     help="Folder of the pages.",
 )
-@click.option(
-    "--media",
-    type=click.Choice(["licensed", "link", "copy", "none"]),
-    default="licensed",
-    show_default=True,
-    help="Copy the clips whose licence allows it, link or copy all, or leave all out.",
-)
+@media_option("licensed", "link", "copy", "none")
 @click.option(
     "--hub",
     metavar="OWNER/NAME",

@@ -9,7 +9,7 @@ import click
 
 from unreel.benchmarks.columns import MEANS
 from unreel.benchmarks.opening import Layout
-from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.columns import LAYOUTS, layout_option, map_option, read_mapping
 from unreel.cli.consent import outside_option
 from unreel.cli.output import echo, json_option, print_json, print_table, say
 from unreel.core.registry import Lazy
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _NAMES_SHOWN: Final = 8
 _REASONS_SHOWN: Final = 10
-_LAYOUTS: Final = click.Choice([layout.value for layout in Layout])
 
 
 @click.group(invoke_without_command=True)
@@ -37,7 +36,7 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 
 @benchmarks.command(short_help="Tell what is understood of a benchmark.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--layout", type=_LAYOUTS, help="How PATH lies on disk; found by itself.")
+@layout_option
 @map_option
 @outside_option
 @json_option
@@ -65,7 +64,7 @@ def check(
 
 
 @benchmarks.command(short_help="Write a small benchmark with drawn clips.")
-@click.argument("layout", type=_LAYOUTS)
+@click.argument("layout", type=LAYOUTS)
 @click.option(
     "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder."
 )

@@ -1,13 +1,24 @@
-"""Which column of a table holds what, as it is typed: `--map`."""
+"""How a benchmark is read, as it is typed: `--layout` and `--map`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
+from unreel.benchmarks.opening import Layout
 from unreel.core.errors import InvalidSettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
+LAYOUTS: Final = click.Choice([layout.value for layout in Layout])
+
+
+def layout_option(command: F) -> F:
+    """Add `--layout` to a command that reads a benchmark."""
+    return click.option(
+        "--layout",
+        type=LAYOUTS,
+        help="Layout of the benchmark on disk; found automatically if only one fits.",
+    )(command)
 
 
 def map_option(command: F) -> F:

@@ -101,7 +101,11 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
         rows = [
             _record(comparison, each) for comparison in found for each in comparison.differences
         ]
-        print_table(_RECORD, rows, form=form)
+        columns = [*_RECORD]
+        if form == "latex":  # a paper shows what was measured; stderr has said what was not
+            columns.remove("why")
+            rows = [row for row in rows if not row["why"]]
+        print_table(columns, rows, form=form)
 
 
 def _counts(comparison: Comparison) -> list[str]:

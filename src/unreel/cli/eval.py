@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from unreel.cli.columns import map_option
+from unreel.cli.columns import layout_option, map_option
 from unreel.cli.completing import complete_models, complete_paths
 from unreel.cli.consent import changed_option, outside_option, weak_cage_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.meter import Meter
 from unreel.cli.output import json_option, trusted_option
+from unreel.cli.shared_options import condition_option
 from unreel.cli.showing import showing_options
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
@@ -39,14 +40,7 @@ from unreel.reviewers.endpoint.keys import contacts
     type=click.Path(exists=True, path_type=Path),
     help="TOML file with these settings; a flag goes before it.",
 )
-@click.option(
-    "--condition",
-    "conditions",
-    multiple=True,
-    metavar="NAME=VALUE,...",
-    help="How questions are put: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, "
-    "prompt=VARIANT. Repeat it to ask under several.",
-)
+@condition_option(multiple=True)
 @click.option("--nframe", type=click.IntRange(1), help="Show N frames: sampling=uniform-N.")
 @click.option("--fps", help="Show F frames of each second: sampling=fps-F.")
 @click.option(
@@ -62,7 +56,7 @@ from unreel.reviewers.endpoint.keys import contacts
     show_default=True,
     help="What runs the work: this process, or Ray Data.",
 )
-@click.option("--layout", help="How BENCHMARK lies on disk, where it could be several.")
+@layout_option
 @map_option
 @outside_option
 @weak_cage_option

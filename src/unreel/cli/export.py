@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.columns import layout_option, map_option, read_mapping
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import run_options
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.shared_options import box_space_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
 from unreel.core.registry import Lazy, Registry
@@ -60,12 +61,7 @@ _WHOLE: Final = "whole"
     help="Benchmark: what is asked.",
 )
 @click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
-@click.option(
-    "--box-space",
-    metavar="SPACE",
-    help="Benchmark, trace: what the model's boxes count in: pixel, unit, permille or "
-    "'model-input WxH'.",
-)
+@box_space_option
 @click.option(
     "--sampling",
     metavar="PLAN",
@@ -84,7 +80,7 @@ _WHOLE: Final = "whole"
     help="Benchmark: scale larger frames down to so many pixels.",
 )
 @click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
-@click.option("--layout", help="Benchmark: how it lies on disk, where it could be several.")
+@layout_option
 @map_option
 @click.option("--split", help="Benchmark: this split alone.")
 @click.option("--seed", type=int, help="Benchmark: of the order in pairs and the intervals.")

@@ -8,6 +8,7 @@ import click
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import run_options
 from unreel.cli.output import echo, json_option, print_json, say
+from unreel.cli.shared_options import media_option
 from unreel.core.registry import Lazy
 from unreel.core.settings import read_settings
 
@@ -24,13 +25,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder of the report.",
 )
-@click.option(
-    "--media",
-    type=click.Choice(["link", "copy", "none"]),
-    default="link",
-    show_default=True,
-    help="Link the clips into the folder, copy them, or leave them out.",
-)
+@media_option("link", "copy", "none")
 @click.option(
     "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
 )

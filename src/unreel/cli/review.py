@@ -16,6 +16,7 @@ from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import json_option, print_json, say, trusted_option
 from unreel.cli.review_job import ReviewDesk, ReviewRequest
+from unreel.cli.shared_options import condition_option
 from unreel.cli.showing import showing_options
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
@@ -45,9 +46,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=InstrumentName("clip"),
     help="Instrument. Repeatable.  [default: trace, realism]",
 )
-@click.option(
-    "--condition", metavar="NAME=VALUE,...", help="For example sampling=paper-8,audio=on."
-)
+@condition_option(multiple=False)
 @click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
 @click.option("--fps", help="Short for sampling=fps-F.")
 @click.option(

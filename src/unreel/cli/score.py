@@ -10,15 +10,16 @@ import click
 
 from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.opening import Layout, open_benchmark
+from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.scoring import build_rows, require_rows
 from unreel.benchmarks.tables import columns_of
-from unreel.cli.columns import map_option, read_mapping
+from unreel.cli.columns import layout_option, map_option, read_mapping
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import changed_option, outside_option
 from unreel.cli.instrument import InstrumentName
 from unreel.cli.output import Form, form_option, json_option, print_json, say
 from unreel.cli.scorecard import print_metrics, say_counts, say_left_over, why_nothing
+from unreel.cli.shared_options import box_space_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import Lazy
@@ -55,11 +56,7 @@ class ScoredAnswers:
     metavar="B",
     help="Folder or table of clips with their truth; of a run, where it lies now.",
 )
-@click.option(
-    "--layout",
-    type=click.Choice([layout.value for layout in Layout]),
-    help="How B lies on disk; found by itself.",
-)
+@layout_option
 @map_option
 @outside_option
 @changed_option
@@ -76,11 +73,7 @@ class ScoredAnswers:
     show_default="what the run's recipe says, else strict",
     help="Read the form that was asked for, or also its usual variations.",
 )
-@click.option(
-    "--box-space",
-    metavar="SPACE",
-    help="What boxes count in: pixel, unit, permille or 'model-input WxH'. trace needs it.",
-)
+@box_space_option
 @click.option("--split", help="Score this split of B alone.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
 @click.option(

@@ -5,6 +5,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from unreel.cli.shared_options import box_space_option
 from unreel.reviewers.parts import Showing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,10 +19,4 @@ def showing_options(command: F) -> F:
         help="Frames one by one; our frames as one video, for `unreel serve`; or the file itself.  "
         "[default: frames]",
     )
-    space = click.option(
-        "--box-space",
-        metavar="SPACE",
-        help="What a model's boxes count in, where its family does not tell: permille, unit, pixel, or "
-        "resized MIN-MAX.",
-    )
-    return show(space(command))
+    return show(box_space_option(command))

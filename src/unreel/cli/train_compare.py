@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from unreel.cli.columns import layout_option
 from unreel.cli.compare import compare as compare_runs
 from unreel.cli.eval import eval_
 from unreel.cli.output import json_option, say, trusted_option
@@ -28,7 +29,7 @@ _ASKED_WRONGLY: Final = 2
 )
 @click.option("--protocol", help="What they are asked.  [default: what the checkpoint was taught]")
 @click.option("--split", help="Ask about this split alone.")
-@click.option("--layout", help="How the benchmark lies on disk, where it could be several.")
+@layout_option
 @click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this figure.")
 @trusted_option

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import click
 
+from unreel.cli.shared_options import media_option
 from unreel.cli.train_options import clip_options, recipe_options
 from unreel.core.registry import Lazy
 
@@ -17,14 +18,7 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="New folder for rows and media."
 )
-@click.option(
-    "--media",
-    "keeping",
-    type=click.Choice(["link", "copy"]),
-    default="link",
-    show_default=True,
-    help="What happens to clips: they are never encoded anew.",
-)
+@media_option("link", "copy", name="keeping")
 @click.option(
     "--as-frames",
     "as_film",

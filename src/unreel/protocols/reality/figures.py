@@ -28,7 +28,7 @@ FIGURES: Final = Figures(
         ),
         Figure(
             metric="pooled",
-            title="Mean accuracy per creator",
+            title="Pooled accuracy per creator",
             meaning="right among the real clips and one creator's, then the mean over creators",
             group="classification",
             formula="mean over creators X of 100 * right / (real clips + X's clips)",
