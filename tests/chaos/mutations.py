@@ -31,6 +31,7 @@ NO_TRAINING = "needs the training environment: give its interpreter as --train-p
 
 COMPACTION = "tests/engine/test_compaction.py::"
 DUE_ROWS = "tests/evaluate/test_due_rows.py::"
+FULL_DISK = "tests/engine/test_full_disk.py::"
 FREEZE = "tests/curate/test_freeze.py::"
 JUDGE = "tests/evaluate/test_judge.py::"
 KEYS = "tests/engine/test_keys.py::"
@@ -43,6 +44,7 @@ RECORDED = "tests/engine/test_recorded_suspects.py::"
 RESTART = "tests/annotate/ledger/test_restart.py::"
 RESUMED = "tests/curate/test_freeze_resumed.py::"
 SEASON = "tests/arena/test_due_questions.py::"
+SPENDING = "tests/evaluate/test_spending.py::"
 STORED = "tests/engine/test_stored_answers.py::"
 SUSPECTS = "tests/engine/test_suspects.py::"
 TABLE = "tests/engine/test_table.py::"
@@ -579,6 +581,48 @@ MUTATIONS = (
         "answered = there is not None and there.reason not in again",
         "answered = there is not None",
         (SEASON + "test_failures_are_due_again_only_for_the_reasons_that_are_retried",),
+    ),
+    Mutation(
+        "a cap on cost forgets what earlier calls spent",
+        "evaluate/spending.py",
+        "    return opener.after(before)\n",
+        "    return opener\n",
+        (SPENDING + "test_a_cap_counts_what_earlier_calls_spent",),
+    ),
+    Mutation(
+        "nothing is reserved before a request",
+        "reviewers/endpoint/budget.py",
+        "            planned_usd = max(self._price.cost_usd(most), self._dearest_usd)\n",
+        "            planned_usd = Decimal(0)\n",
+        (SPENDING + "test_the_first_wave_is_capped",),
+    ),
+    Mutation(
+        "a reply without usage costs nothing",
+        "reviewers/endpoint/asker.py",
+        "        if counted or refused or not self._has_price:\n",
+        "        if True:\n",
+        (SPENDING + "test_a_server_that_reports_no_usage_stops_at_the_cap",),
+    ),
+    Mutation(
+        "a paid failure loses its tokens",
+        "reviewers/endpoint/asker.py",
+        "self._redact(outcome.detail), course.usage)",
+        "self._redact(outcome.detail))",
+        (SPENDING + "test_a_paid_failure_keeps_its_tokens_and_cost",),
+    ),
+    Mutation(
+        "asking goes on although the disk is full",
+        "engine/local.py",
+        "                self._sink.require_ready()\n",
+        "                pass\n",
+        (FULL_DISK + "test_nothing_is_asked_that_the_disk_has_no_room_for",),
+    ),
+    Mutation(
+        "refusals for a rate limit use up the retries",
+        "reviewers/endpoint/asker.py",
+        "while not throttled and not self._retries",
+        "while not self._retries",
+        ("tests/reviewers/test_rate_limits.py::test_a_rate_limit_costs_time_and_no_question",),
     ),
 )
 

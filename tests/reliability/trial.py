@@ -38,6 +38,8 @@ class Chat:
 
     port: int = 0
     lets: int = sys.maxsize
+    n_written: int = 10
+    """Tokens of each answer, as the server counts them."""
     asked: list[str] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     guard: threading.Lock = field(default_factory=threading.Lock)
@@ -76,7 +78,7 @@ def chat_server() -> Iterator[Chat]:
             said = f"<answer>{hashlib.sha256(body).digest()[0] % 2}</answer>"
             message = {"role": "assistant", "content": said}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+            usage = {"prompt_tokens": 100, "completion_tokens": chat.n_written}
             reply = {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
             data = json.dumps(reply).encode()
             try:

@@ -18,19 +18,21 @@ survives the trip between processes.
 
 import difflib
 import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from unreel.core.failure import Failure, FailureReason
 
 GO_ON: Final = "Run the same command again: what was committed is kept"
-_ROOM: Final = f"Make room. {GO_ON}"
+MAKE_ROOM: Final = f"Make room. {GO_ON}"
 _WRITABLE: Final = f"Make it writable or name another place. {GO_ON}"
 _FILES: Final = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"
 _REFUSALS: Final = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
+    errno.ENOSPC: MAKE_ROOM,
+    errno.EDQUOT: MAKE_ROOM,
     errno.EROFS: _WRITABLE,
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
@@ -174,6 +176,20 @@ def raise_refusal(error: BaseException) -> None:
         remedy = _REFUSALS.get(_number(behind))
         if remedy is not None:
             raise MachineError(words_of(behind), remedy) from error
+
+
+def require_room(folder: Path, needed_bytes: int) -> None:
+    """Raise where the disk of `folder` has less room than is needed.
+
+    Raises:
+        MachineError: It has.
+    """
+    found = os.statvfs(folder)
+    free_bytes = found.f_bavail * found.f_frsize
+    if found.f_blocks and free_bytes < needed_bytes:  # some file systems tell nothing
+        room = f"{free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results"
+        problem = f"No space left on device: at {folder} {room}"
+        raise MachineError(problem, MAKE_ROOM)
 
 
 def raise_for_all(failure: Failure) -> None:

@@ -312,6 +312,9 @@ class _Told:
     def add(self, row: Row) -> None:
         self._take(row)
 
+    def require_ready(self) -> None:
+        """It keeps nothing."""
+
 
 class _Kept(Stage):
     """Writes down what was decided already."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, MachineError, raise_refusal, require_room
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.progress import Progress
@@ -28,11 +28,16 @@ _FIRST_S: Final = 2.0
 _ROWS_A_SECOND_CUBED: Final = _FIRST_ROWS / _FIRST_S**3
 _WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
 """Commits take a fifth of the time at most: a store may be slow, and rows that replace others are looked for."""
+_DEAR_USD, _DEAR_S = 0.01, 0.2
 _LARGEST_BYTES: Final = 32 * 2**20
 _PORTION_ROWS: Final = 1_024
 """Rows become Arrow so many at a time, while others still come: there they need little memory."""
 _ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
 """What may wait to become Arrow before the runner must."""
+_SPARE_BYTES: Final = 2**20
+"""Of a disk: for manifests, and for the rows that are under way."""
+_LOOK_S: Final = 0.1
+"""Between two looks at the disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,8 @@ class CommitPace:
     The first answers, and those of a slow reviewer, are seen within two seconds. Where rows come fast,
     commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and the
     more rows wait the longer they may, up to 15 seconds. Where a commit itself takes long, all wait four
-    times as long as it took, up to a minute.
+    times as long as it took, up to a minute. Rows that cost a cent or more are committed after 0.2
+    seconds, or after as long as a commit takes.
     """
 
     rows: int | None = None
@@ -54,10 +60,15 @@ class CommitPace:
             return self.rows
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
-    def seconds_for(self, waiting: int, *, commit_s: float = 0.0) -> float:
-        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`."""
+    def seconds_for(self, waiting: int, *, commit_s: float = 0.0, is_dear: bool = False) -> float:
+        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`.
+
+        A row that `is_dear` waits shortly: a kill would have it paid for again.
+        """
         if self.seconds is not None:
             return self.seconds
+        if is_dear:
+            return max(_DEAR_S, min(commit_s, _LONGEST_S))
         by_rows_s = max(_FIRST_S, math.cbrt(waiting / _ROWS_A_SECOND_CUBED))
         return max(by_rows_s, min(_WAITS_FOR_A_COMMIT * commit_s, _LONGEST_S))
 
@@ -115,6 +126,7 @@ class Committer:
         self._closing = False
         self._error: BaseException | None = None
         self._commits, self._commit_s = 0, 0.0
+        self._n_offered, self._is_dear, self._looked_s = 0, False, -math.inf
         self._held = ExitStack()
 
     def __enter__(self) -> "Committer":
@@ -140,8 +152,8 @@ class Committer:
                 self._closing = True
                 self._change.notify_all()
             self._thread.join()
-            if self._error is not None and error is None:
-                raise self._error
+            if self._error is not None and (error is None or isinstance(error, Exception)):
+                raise self._with_loss(self._error) from error
 
     def offer(self, row: Row) -> bool:
         """Take the row, or say that there is no room now.
@@ -151,18 +163,37 @@ class Committer:
         """
         with self._change:
             if self._error is not None:
+                self._n_offered += 1
                 raise self._error
             if not self._has_room():
                 return False
+            self._n_offered += 1
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
             kept = stored(row)
             n_bytes = text_size(kept)
             self._buffer.append((kept, n_bytes))
             self._buffer_bytes += n_bytes
-            if len(self._buffer) == 1 or self._has_portion():
+            turns_dear = not self._is_dear and (row.get("cost_usd") or 0) >= _DEAR_USD
+            self._is_dear |= turns_dear
+            if len(self._buffer) == 1 or turns_dear or self._has_portion():
                 self._change.notify_all()
             return True
+
+    def require_ready(self) -> None:
+        """Raise where a commit failed, or the disk has no room for the next one.
+
+        Raises:
+            UnreelError: Whoever asks for more results would lose them.
+        """
+        with self._change:
+            if self._error is not None:
+                raise self._error
+            n_bytes = self._buffer_bytes + self._new.n_bytes + self._again.n_bytes
+        now_s = time.monotonic()
+        if self._table.place.is_local and now_s >= self._looked_s + _LOOK_S:
+            self._looked_s = now_s
+            require_room(self._table.place.path, _SPARE_BYTES + 2 * n_bytes)
 
     def add(self, row: Row) -> None:
         """Take the row, waiting for room."""
@@ -188,7 +219,9 @@ class Committer:
     def _left_s(self) -> float:
         """How long the oldest row may still wait."""
         n_waiting = self._n_drafted + len(self._buffer)
-        may_wait_s = self._pace.seconds_for(n_waiting, commit_s=self._commit_s)
+        may_wait_s = self._pace.seconds_for(
+            n_waiting, commit_s=self._commit_s, is_dear=self._is_dear
+        )
         return self._oldest_s + may_wait_s - time.monotonic()
 
     def _work(self) -> None:
@@ -249,6 +282,7 @@ class Committer:
             drafts = (self._new, self._writer.add), (self._again, self._writer.replace)
             self._new, self._again = _Draft(), _Draft()
             began_s = self._oldest_s = time.monotonic()
+            self._is_dear = False
         if not any(draft.n_rows for draft, _ in drafts):
             return
         for draft, write in drafts:
@@ -262,6 +296,17 @@ class Committer:
             if time.monotonic() > self._cleaned_s + _CLEAN_EVERY_S:
                 self._writer.let_go()
                 self._cleaned_s = time.monotonic()
+
+    def _with_loss(self, error: BaseException) -> BaseException:
+        """The error of a commit, with how many finished rows it cost."""
+        n_lost = self._n_offered - self.progress.done - self.progress.failed
+        try:
+            raise_refusal(error)
+        except MachineError as refusal:
+            if n_lost:
+                problem = f"{refusal.problem}; {n_lost} results came and could not be stored"
+                return MachineError(problem, refusal.remedy)
+        return error
 
     def _rest(self) -> None:
         if self._commits >= COMPACT_EVERY // 4:

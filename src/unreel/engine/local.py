@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from unreel.core.errors import UnreelError
 from unreel.engine.lone import LoneProcess
 from unreel.engine.runner import Sink, ledger_item
 from unreel.engine.stage import Row, Stage
@@ -97,8 +98,7 @@ class _Job:
             ]
             async with asyncio.TaskGroup() as group:
                 while chunk := await self._loop.run_in_executor(source, self._pull):
-                    for row in chunk:
-                        await self._dispatch(row, group)
+                    await self._dispatch_all(chunk, group)
         if self._source_error is not None:
             raise self._source_error
         if self._alone is not None:
@@ -116,11 +116,22 @@ class _Job:
             self._source_error, self._rows = error, iter(())
         return chunk
 
-    async def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
+    async def _dispatch_all(self, chunk: list[Row], group: asyncio.TaskGroup) -> None:
+        """Begin the rows; once results cannot be kept, only those that are begun are finished."""
+        for row in chunk:
+            await self._workers[0].enter()
+            try:
+                self._sink.require_ready()
+            except UnreelError as error:
+                self._source_error, self._rows = error, iter(())
+                return
+            self._dispatch(row, group)
+
+    def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
         if self._ledger.is_suspect(ledger_item(row)):
             self._suspects.add(row)
+            self._workers[0].leave()
             return
-        await self._workers[0].enter()
         group.create_task(self._walk(row))
 
     async def _confirm(self, alone: LoneProcess) -> None:

@@ -18,6 +18,10 @@ class Sink(Protocol):
         """Take the row, waiting for room."""
         ...
 
+    def require_ready(self) -> None:
+        """Raise where the results of further rows could not be kept; called before a row is begun."""
+        ...
+
 
 class Runner(Protocol):
     """Puts every row through all stages, in any order, and into the sink: each row once."""

@@ -89,7 +89,7 @@ class ReviewerSection(Section):
     max_requests: Count | None = None
     """Most requests in one call."""
     max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
-    """Most money in all calls for a run together, failures included; needs a price."""
+    """Most money, failures included; an eval or a season counts all its calls. It needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
     gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
