@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,35 @@ def test_a_refused_batch_leaves_nothing(tmp_path: Path) -> None:
     assert read_log(tmp_path).events == ()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('{"before"', '{"note":"x","before"'),
+        ('"hash":', '"hash":"' + "0" * 64 + '","hash":'),
+        ('"entry":"two"', '"entry":"other","entry":"two"'),
+        ('"event":{', '"event":{}, "event":{'),
+    ],
+)
+def test_an_unknown_or_a_second_field_of_a_line_shows(tmp_path: Path, old: str, new: str) -> None:
+    first, second, third = _three(tmp_path)
+    _put(tmp_path, [first, second.replace(old, new, 1), third])
+    with pytest.raises(UnreadableSourceError, match="line 2 holds a field"):
+        read_log(tmp_path).require_whole()
+
+
+def test_an_event_that_could_not_be_read_again_is_refused_before_it_is_written(
+    tmp_path: Path,
+) -> None:
+    _three(tmp_path)
+    before = (tmp_path / LOG).read_bytes()
+    long = replace(_event("four"), reasons=("x" * (1 << 20),))
+    with pytest.raises(InvalidValueError, match="Shorten its reasons"):
+        append(tmp_path, long)
+    assert (tmp_path / LOG).read_bytes() == before
+    append(tmp_path, replace(long, reasons=("x" * ((1 << 20) - 1000),)))
+    assert len(read_log(tmp_path).events) == 4
+
+
 def test_words_of_a_later_release_do_not_break_the_chain(tmp_path: Path) -> None:
     append(tmp_path, _event("Wan"))
     line = json.loads((tmp_path / LOG).read_text(encoding="utf-8"))
@@ -152,7 +182,7 @@ def test_words_of_a_later_release_do_not_break_the_chain(tmp_path: Path) -> None
     line["event"]["colour"] = "red"
     event = json.dumps(line["event"], sort_keys=True, separators=(",", ":"))
     line["hash"] = hashlib.sha256(f"{line['before']}\n{event}".encode()).hexdigest()
-    _put(tmp_path, [json.dumps(line) + "\n"])
+    _put(tmp_path, [json.dumps(line, sort_keys=True, separators=(",", ":")) + "\n"])
     assert read_log(tmp_path).broken == ()
 
 
@@ -167,6 +197,7 @@ def test_what_is_no_line_is_told_as_torn(tmp_path: Path, raw: str) -> None:
 
 _WRITER = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from unreel.arena.log import Event, State, append
 for number in range(20):

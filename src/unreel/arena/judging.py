@@ -1,7 +1,8 @@
 """The reviewers of a season: entered by what decides their answers, fitted where they learn, asked what is due."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from unreel.arena.cells import Judge, questions_of
 from unreel.arena.gathering import look_table
@@ -58,15 +59,18 @@ def enter_reviewers(asking: Asking) -> tuple[list[Judge], list[Stumbled]]:
     """Everybody who judges, with the folder of their answers; and whoever cannot be opened here."""
     judges: list[Judge] = []
     stumbled: list[Stumbled] = []
+    before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
     for entry in asking.season.recipe.judges:
         try:
-            judges.append(_enter(asking, entry))
+            judges.append(_enter(asking, entry, before, [judge.entered.folder for judge in judges]))
         except UnreelError as error:
             stumbled.append(Stumbled(entry.shown, str(error)))
-    return judges, stumbled
+    return _number_names(judges, before), stumbled
 
 
-def _enter(asking: Asking, entry: ReviewerEntry) -> Judge:
+def _enter(
+    asking: Asking, entry: ReviewerEntry, before: Collection[str], taken: Collection[str]
+) -> Judge:
     season = asking.season
     recipe = season.asks(entry, asking.folder.set)
     name = _name(asking, recipe)
@@ -74,11 +78,46 @@ def _enter(asking: Asking, entry: ReviewerEntry) -> Judge:
     entered = EnteredReviewer(
         title=entry.shown,
         name=name,
-        folder=run_name(entry.shown, name),
+        folder=_choose_folder(entry, name, before, taken),
         floor=entry.model in FLOORS,
         conditions=dict(zip(season.recipe.titles, heard, strict=True)),
     )
     return Judge(entered=entered, recipe=recipe)
+
+
+def _choose_folder(
+    entry: ReviewerEntry, name: str, before: Collection[str], taken: Collection[str]
+) -> str:
+    """Return the folder of its answers; its server's address is in it only if an earlier release made it.
+
+    Args:
+        entry: the reviewer.
+        name: its stable name.
+        before: folders of earlier calls.
+        taken: folders of other reviewers of this call.
+    """
+    earlier = run_name(entry.title or entry.model, name)
+    folder = run_name(entry.shown, name)
+    if earlier in before or (earlier == folder and folder not in taken):
+        return earlier
+    return run_name(entry.shown, f"{name} {entry.model}")
+
+
+def _number_names(judges: Sequence[Judge], before: Mapping[str, str]) -> list[Judge]:
+    """Give a number to the names of a model that is asked at several servers; names of earlier calls stay."""
+    taken = {before[each.entered.folder] for each in judges if each.entered.folder in before}
+    numbered = []
+    for judge in judges:
+        entered = judge.entered
+        name = before.get(entered.folder)
+        if name is None:
+            names = (f"{entered.name} {number}" for number in itertools.count(2))
+            free = (each for each in itertools.chain([entered.name], names) if each not in taken)
+            name = next(free)
+        taken.add(name)
+        update = entered.model_copy(update={"name": name})
+        numbered.append(replace(judge, entered=update))
+    return numbered
 
 
 def _name(asking: Asking, recipe: EvalRecipe) -> str:

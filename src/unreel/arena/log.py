@@ -146,7 +146,7 @@ def append(folder: Path, event: Event) -> Line:
     """Write `event` down, on the disk before this returns. Writers of one machine wait for each other.
 
     Raises:
-        InvalidValueError: It cannot follow what happened to that entry before.
+        InvalidValueError: It cannot follow what happened to that entry before, or is longer than 1 MiB.
         UnreadableSourceError: The log was changed after it was written.
     """
     (line,) = append_all(folder, lambda _: [event])
@@ -162,7 +162,7 @@ def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> li
         history = _read(data)
         history.require_whole()
         chained = list(_chain(history, decide(history)))
-        text = "".join(_written(line) for line in chained).encode()
+        text = b"".join(map(_encode, chained))
         # What a crash left unended is ended, not taken away: nothing of this file ever goes.
         text = b"\n" + text if text and data and not data.endswith(b"\n") else text
         while text:
@@ -206,8 +206,27 @@ def _canonical(event: Mapping[str, Any]) -> str:
 
 
 def _written(line: Line) -> str:
-    event = _canonical(asdict(line.event))
-    return f'{{"before":"{line.before}","event":{event},"hash":"{line.own}"}}\n'
+    return _spell(line, asdict(line.event)) + "\n"
+
+
+def _spell(line: Line, event: Mapping[str, Any]) -> str:
+    return f'{{"before":"{line.before}","event":{_canonical(event)},"hash":"{line.own}"}}'
+
+
+def _encode(line: Line) -> bytes:
+    """Return the line as it is stored, if it can be read again.
+
+    Raises:
+        InvalidValueError: It is too long.
+    """
+    data = _written(line).encode()
+    if len(data) > _LONGEST_LINE:
+        msg = (
+            f"the event of {line.event.entry[:80]!r} has {len(data)} bytes, and a line of the log "
+            f"{_LONGEST_LINE} at most. Shorten its reasons"
+        )
+        raise InvalidValueError(msg)
+    return data
 
 
 def _whole(descriptor: int) -> bytes:
@@ -228,6 +247,8 @@ def _read(data: bytes) -> History:
         if line is None:
             torn.append(number)
             continue
+        if raw != _spell(line, json.loads(raw)["event"]).encode():
+            broken.append(f"line {number} holds a field that is unknown or stands there twice")
         if line.before != before:
             broken.append(f"a line before line {number} was edited, moved or removed")
         if line.own != _hash(json.loads(raw)["event"], line.before):

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
+from unreel.core.server import drop_address
 from unreel.creators.section import CreatorSection
 from unreel.evaluate.recipe import EvalRecipe
 from unreel.evaluate.recipe import check_recipe as check_eval
@@ -32,12 +33,12 @@ class ReviewerEntry(ReviewerSection):
     """`[[reviewer]]`: who judges."""
 
     title: Line | None = None
-    """The name on the board; the model where none is written."""
+    """The name on the board; the model without its server's address where none is written."""
 
     @property
     def shown(self) -> str:
         """What it is called on the board, if nobody else is."""
-        return self.title or self.model
+        return self.title or drop_address(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:
         """Its keys as an eval takes them, with paths from the recipe in the folder `base`."""

@@ -13,6 +13,7 @@ from unreel.arena.season import Season
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
+from unreel.core.server import drop_address
 from unreel.core.writing import Folder
 from unreel.creators.contract import Side
 from unreel.engine.place import Place
@@ -116,12 +117,19 @@ class Entrants(Section):
 
 
 def tell_apart(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What to call each `(title, name)`, by name: the title alone where nobody shares it."""
-    named = {name: title for title, name in pairs}
+    """What to call each `(title, name)`, by name: the title alone where nobody shares it.
+
+    Titles of earlier releases may hold the address of a server, which is left out.
+    """
+    named = {name: drop_address(title) for title, name in pairs}
     tally = Counter(named.values())
-    return {
-        name: title if tally[title] == 1 else f"{title} ({name})" for name, title in named.items()
-    }
+
+    def call(title: str, name: str) -> str:
+        if tally[title] == 1:
+            return title
+        return name if name.startswith(title) else f"{title} ({name})"
+
+    return {name: call(title, name) for name, title in named.items()}
 
 
 @dataclass(frozen=True, slots=True)

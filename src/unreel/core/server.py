@@ -22,6 +22,11 @@ _URL: Final = re.compile(
     r"(?P<path>(/[a-z0-9._~!$&'()*+,;=:%-]*)*)",
     re.ASCII | re.IGNORECASE,
 )
+_AT_SERVER: Final = re.compile(r"@https?://[^\s,;)'\"]+", re.IGNORECASE)
+_WRITTEN: Final = re.compile(
+    r"https?://[^\s,;)'\"]+|\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d+|\[[0-9a-f:.]+\]:\d+",
+    re.IGNORECASE,
+)
 _PORTS: Final = {"http": 80, "https": 443}
 _LAST_PORT: Final = 65535
 _NAMED: Final = re.compile(
@@ -62,6 +67,16 @@ class Server:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.uses_usual_port else f"{host}:{self.port}"
+
+
+def drop_address(name: str) -> str:
+    """Return the name of a model without its server: `vllm/good` for `vllm/good@http://host:8000/v1`."""
+    return _AT_SERVER.sub("", name)
+
+
+def hide_addresses(text: str) -> str:
+    """Return `text` for publication: without the servers of models, other addresses as `[address]`."""
+    return _WRITTEN.sub("[address]", drop_address(text))
 
 
 def read_server(url: str) -> Server:

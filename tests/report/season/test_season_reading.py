@@ -2,6 +2,7 @@
 
 import csv
 import json
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
+from chat import Reply, says, serve_chat
 from unreel.arena.log import Event, State, append
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
@@ -185,3 +187,38 @@ def test_an_edited_log_is_told_of_on_the_page(stadium: Stadium, tmp_path: Path) 
     finally:
         log.write_bytes(before)
     assert "The log of entries is not as it was written" in (out / "index.html").read_text()
+
+
+def test_no_page_file_or_json_of_a_site_holds_the_address_of_a_server(
+    stadium: Stadium, tmp_path: Path
+) -> None:
+    def reply(_body: bytes, _headers: Message) -> Reply:
+        return says("It moves oddly. <answer>1</answer>")
+
+    (tmp_path / "bench").symlink_to(stadium.root / "bench")
+    with serve_chat(reply) as port, serve_chat(reply) as other:
+        models = [f"vllm/good@http://127.0.0.1:{each}/v1" for each in (port, other)]
+        season = Stadium(
+            tmp_path,
+            creators=[{"name": "Sora", "kind": "frozen"}],
+            reviewers=[{"model": model} for model in models],
+            head={"floors": False},
+        )
+        outcome = season.play()
+        again = season.play()
+    assert [turn.done for turn in outcome.reviewers] == [2 * N_SCENES] * 2
+    assert [turn.already for turn in again.reviewers] == [2 * N_SCENES] * 2
+    out = show(season, tmp_path / "site")
+    board = json.loads((out / "standings.json").read_text())["conditions"][0]["reviewers"]
+    assert sorted(row["name"] for row in board) == ["vllm/good", "vllm/good 2"]
+    entrants = season.folder.path / "entrants.json"
+    old = entrants.read_text().replace('"title": "vllm/good"', f'"title": "{models[0]}"', 1)
+    entrants.write_text(old)  # as earlier releases wrote it
+    out = show(season, tmp_path / "older")
+    for file in (*(tmp_path / "site").rglob("*"), *out.rglob("*")):
+        text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
+        for secret in ("127.0.0.1", "127-0-0-1", str(port), str(other)):
+            assert secret not in file.name
+        assert "127.0.0.1" not in text, file
+    for run in (season.folder.path / "runs").iterdir():
+        assert "127" not in run.name

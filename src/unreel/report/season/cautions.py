@@ -11,15 +11,17 @@ from unreel.arena.stored_season import stored_recipe
 from unreel.arena.suspicion import find_alike
 from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.core.estimate import Estimate
+from unreel.core.server import hide_addresses
 
 
 def gaps(entrants: Entrants) -> Iterator[str]:
     """Who took no part, and who was taken out."""
     for each in entrants.reviewers:
         if each.unfitted:
-            yield f"{each.title} took no part: {each.unfitted.rstrip('.')}."
+            yield hide_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
     if entrants.retired:
-        yield f"Taken out of the season; what they played stays: {', '.join(entrants.retired)}."
+        names = hide_addresses(", ".join(entrants.retired))
+        yield f"Taken out of the season; what they played stays: {names}."
 
 
 def edits(log: History) -> Iterator[str]:

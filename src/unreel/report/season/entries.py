@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.arena.log import Event
+from unreel.core.server import drop_address, hide_addresses
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import Cell, Column, Line, Table, exact_cell
 
@@ -22,12 +23,12 @@ def entry_tables(events: Sequence[Event]) -> list[Table]:
 
 def _line(event: Event) -> Line:
     when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
-    words = (when, event.entry, event.kind, event.team)
+    words = (when, drop_address(event.entry), event.kind, event.team)
     return Line(
         cells=(
             *(Cell(text=text) for text in words),
             exact_cell(event.attempt),
             Cell(text=event.state.value),
-            Cell(text="; ".join(event.reasons)),
+            Cell(text=hide_addresses("; ".join(event.reasons))),
         )
     )

@@ -20,6 +20,7 @@ from unreel.arena.stored_season import stored_recipe
 from unreel.arena.working_folder import Entrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, maker_of
+from unreel.core.server import hide_addresses
 from unreel.core.settings import read_settings
 from unreel.creators.contract import Side
 from unreel.engine.survey import Survey
@@ -37,6 +38,8 @@ from unreel.report.season.showing import Show
 from unreel.report.season.view import ClipTold, Season
 from unreel.stats.resampling import RESAMPLES
 
+_SERVICE: Final = "service"
+"""Parameter of a clip that names the server which made it: not published."""
 _HIDING: Final = "Some scenes are hidden while the season is on, so these pages tell of no single clip. Figures count all of them."
 
 
@@ -139,7 +142,9 @@ def _spell(parameters: str | None) -> str:
         found = json.loads(parameters or "{}")
     except ValueError:
         return ""
-    return ", ".join(f"{k} {v}" for k, v in found.items()) if isinstance(found, dict) else ""
+    if not isinstance(found, dict):
+        return ""
+    return ", ".join(hide_addresses(f"{k} {v}") for k, v in found.items() if k != _SERVICE)
 
 
 def _usd(row: Mapping[str, Any] | None) -> Decimal | None:
@@ -153,7 +158,7 @@ def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, 
     for row in made:
         if row["failure_reason"] is not None:
             maker, scene = _key(row, shown)
-            why = f"{row['failure_reason']}: {short(row['failure_detail'] or '')}"
+            why = f"{row['failure_reason']}: {short(hide_addresses(row['failure_detail'] or ''))}"
             found.setdefault(maker, {})[scene] = why
     return found
 
