@@ -40,6 +40,11 @@ class Postgres:
         command = [str(programs / "initdb"), *given]
         subprocess.run(command, check=True, capture_output=True, cwd=folder, **self._as)
 
+    @property
+    def programs(self) -> Path:
+        """Folder of its own programs."""
+        return self._programs
+
     def address(self, database: str = "postgres") -> str:
         """What a ledger or another client opens."""
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}"
@@ -52,6 +57,15 @@ class Postgres:
         with psycopg.connect(self.address(), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.address(name)
+
+    def drop_database(self, name: str) -> None:
+        """Take a database away, with whoever uses it, if it is there."""
+        import psycopg
+        from psycopg import sql
+
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
 
     def create_schema(self, name: str) -> str:
         """The address of an empty corner of the first database: a thousandth of a database's files."""

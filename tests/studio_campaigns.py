@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -156,14 +157,19 @@ def _traced(chance: random.Random) -> Traced:
 
 def sign_in(studio: Studio, login: str) -> StudioClient:
     """A client that speaks as the annotator, by the password that was made for them."""
-    password = kept_passwords(studio.folder)[login]
-    with httpx2.Client(base_url=studio.address, timeout=120, trust_env=False) as browser:
+    return sign_in_at(studio.address, studio.folder, login)
+
+
+def sign_in_at(address: str, folder: Path, login: str) -> StudioClient:
+    """The same at a server by its address and the folder of its state."""
+    password = kept_passwords(folder)[login]
+    with httpx2.Client(base_url=address, timeout=120, trust_env=False) as browser:
         browser.get("/user/login/")
         form = {"email": login, "password": password}
         form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
         assert browser.post("/user/login/", data=form).status_code == 302, "the login is refused"
         token = browser.get("/api/current-user/token").json()["token"]
-    return StudioClient(Connection(address=studio.address, token=token))
+    return StudioClient(Connection(address=address, token=token))
 
 
 def invite_people(

@@ -21,14 +21,8 @@ from unreel.annotate.studio.client import StudioClient
 from unreel.annotate.studio.pull import Pulled, RoomDesk, look_at_room, pull_room
 from unreel.annotate.studio.reading import read_tasks
 from unreel.annotate.studio.room_look import Alteration
-from unreel.annotate.studio.room_state import RoomState, marks_digest, room_states
-from unreel.annotate.studio.rooms import (
-    PREFILLED,
-    Room,
-    find_marked,
-    open_room,
-    project_settings,
-)
+from unreel.annotate.studio.room_state import RoomState, adopt_room, marks_digest, room_states
+from unreel.annotate.studio.rooms import PREFILLED, Room, find_marked, open_room
 
 CHUNK: Final = 5000
 """Tasks of one import: each costs Label Studio as much as counting the whole project anew."""
@@ -88,8 +82,9 @@ def push_assignments(delivery: Delivery, *, heard: Callable[[int], None]) -> Pus
         )
         wanted = list(group)
         if room.is_new:
-            settings = project_settings(delivery.campaign, delivery.screen, annotator, batch)
-            found, state = set[str](), RoomState(settings=settings)
+            # As the server keeps it: Label Studio may write a text of guidelines in another form.
+            project = delivery.client.get(f"/api/projects/{room.project}/")
+            found, state = set[str](), adopt_room(project, ())
         else:
             assigned = {each.task: each for each in wanted}
             desk = RoomDesk(delivery.campaign, room, tasks, assigned)

@@ -85,7 +85,7 @@ class RoomState:
 
 
 def adopt_room(project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> RoomState:
-    """A room of an earlier release as it is now: nobody kept how it was pushed."""
+    """A room as it is now: one that was just made, or that an earlier release pushed."""
     state = RoomState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
         ours = str(task["data"].get(TASK_KEY, ""))

@@ -78,7 +78,7 @@ def open_room(
     found = find_marked(client) if marked is None else marked()
     project, is_new = found.get(mark), False
     if project is None:
-        settings = project_settings(campaign, screen, annotator, batch)
+        settings = _project_settings(campaign, screen, annotator, batch)
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     made = client.get(f"/api/projects/{project}/")
     room = Room(
@@ -96,7 +96,7 @@ def open_room(
     return room
 
 
-def project_settings(
+def _project_settings(
     campaign: Campaign, screen: Screen, annotator: str, batch: int
 ) -> dict[str, Any]:
     """Settings of a room's project: all that decides what its annotator sees."""
