@@ -49,7 +49,7 @@ class PairPlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """Who is taken for real against whom."""
+    """Fractions of pairs in which each creator's clip is taken for real."""
 
     condition: str
     creators: tuple[Standing, ...]
@@ -101,7 +101,7 @@ def _battles(play: PairPlay) -> list[Battle]:
 
 
 def _taken(play: PairPlay, place: int, *, seed: int) -> Measured:
-    """How often its clip is taken for the real one of two."""
+    """Return the fraction of pairs in which its clip is taken for the real one."""
     read = play.took != SILENT
     here = read & ((play.first == place) | (play.second == place))
     taken = np.where(play.first == place, play.took == TOOK_FIRST, play.took == TOOK_SECOND)

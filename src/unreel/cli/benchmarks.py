@@ -26,17 +26,17 @@ _LAYOUTS: Final = click.Choice([layout.value for layout in Layout])
 @json_option
 @click.pass_context
 def benchmarks(context: click.Context, *, as_json: bool) -> None:
-    """Show the layouts of benchmarks, write an example of one, or check one of your own.
+    """List the benchmark layouts, write an example, or check your own benchmark.
 
-    Without a command, every layout is shown with an example.
+    Without a command, lists every layout with an example.
     """
     if context.invoked_subcommand is None:
         _show_layouts(as_json=as_json)
 
 
-@benchmarks.command(short_help="Tell what is understood of a benchmark.")
+@benchmarks.command(short_help="Check a benchmark before an evaluation.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--layout", type=_LAYOUTS, help="How PATH lies on disk; found by itself.")
+@click.option("--layout", type=_LAYOUTS, help="Layout of PATH.  [default: detected]")
 @map_option
 @outside_option
 @json_option
@@ -63,13 +63,16 @@ def check(
     sys.exit(0 if checked.is_sound else 1)
 
 
-@benchmarks.command(short_help="Write a small benchmark with drawn clips.")
+@benchmarks.command(short_help="Write a small benchmark with synthesised clips.")
 @click.argument("layout", type=_LAYOUTS)
 @click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder."
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New output folder.",
 )
 def example(layout: str, *, out: Path) -> None:
-    """Write a small benchmark in LAYOUT with drawn clips, to try commands on and to write over."""
+    """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
     write_example = Lazy("unreel.benchmarks.examples:write_example").load()
     echo(write_example(Layout(layout), out))
 

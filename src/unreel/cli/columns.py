@@ -1,4 +1,4 @@
-"""Which column of a table holds what, as it is typed: `--map`."""
+"""Option for the columns of a table: `--map`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ def map_option(command: F) -> F:
         "mapping",
         multiple=True,
         metavar="FIELD=COLUMN",
-        help="Column of the benchmark's table that holds a field, for example label=kind. Repeatable.",
+        help="Column of the benchmark's table for a field, for example label=kind. Repeatable.",
     )(command)
 
 

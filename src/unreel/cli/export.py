@@ -39,32 +39,31 @@ _WHOLE: Final = "whole"
     "form",
     required=True,
     type=click.Choice([*KITS.names(), *ROWS]),
-    help="A kit, for a benchmark; jsonl or parquet, for a run.",
+    help="Format: a kit for a benchmark; jsonl or parquet for a run.",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="New folder for a kit, new file for rows.",
+    help="Output: a new folder for a kit, a new file for rows.",
 )
 @click.option(
     "--parser",
     type=click.Choice(get_args(Mode)),
     default="strict",
     show_default=True,
-    help="Read the form that was asked for, or also its usual variations.",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
     "--protocol",
     type=InstrumentName(),
-    help="Benchmark: what is asked.",
+    help="Benchmark: protocol.",
 )
-@click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
+@click.option("--prompt", help="Benchmark: prompt variant.  [default: paper]")
 @click.option(
     "--box-space",
     metavar="SPACE",
-    help="Benchmark, trace: what the model's boxes count in: pixel, unit, permille or "
-    "'model-input WxH'.",
+    help="Benchmark, trace: coordinate space of the model's boxes: pixel, unit, permille or 'model-input WxH'.",
 )
 @click.option(
     "--sampling",
@@ -75,19 +74,21 @@ _WHOLE: Final = "whole"
 @click.option(
     "--marks",
     type=click.Choice(get_args(Marks)),
-    help="Benchmark: the instant before each frame.  [default: on for trace]",
+    help="Benchmark: print a timestamp before each frame.  [default: on for trace]",
 )
 @click.option(
     "--max-pixels",
     type=int,
     metavar="N",
-    help="Benchmark: scale larger frames down to so many pixels.",
+    help="Benchmark: maximum number of pixels per frame; larger frames are scaled down.",
 )
-@click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
-@click.option("--layout", help="Benchmark: how it lies on disk, where it could be several.")
+@click.option("--name", help="Benchmark: name of the task.  [default: SOURCE-PROTOCOL]")
+@click.option("--layout", help="Benchmark: layout.  [default: detected]")
 @map_option
-@click.option("--split", help="Benchmark: this split alone.")
-@click.option("--seed", type=int, help="Benchmark: of the order in pairs and the intervals.")
+@click.option("--split", help="Benchmark: only this split.")
+@click.option(
+    "--seed", type=int, help="Benchmark: random seed of the order in pairs and of the intervals."
+)
 @run_options
 @trusted_option
 @json_option

@@ -1,4 +1,4 @@
-"""How far a run is: one rewritten line on a terminal, a line now and then elsewhere."""
+"""Progress of a run: one rewritten line on a terminal, an occasional line elsewhere."""
 
 import threading
 import time
@@ -104,7 +104,7 @@ class Meter:
         self._refresh()
 
     def spell_rows(self) -> str:
-        """What was committed so far, in words; "" where nothing was."""
+        """Return the number of committed rows as text; "" if there are none."""
         return ", ".join(f"{n:,} rows of {part}" for part, n in self._n_of_part.items() if n)
 
     def _line(self) -> str:

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Folder of the report.",
+    help="Output folder of the report.",
 )
 @click.option(
     "--media",
     type=click.Choice(["link", "copy", "none"]),
     default="link",
     show_default=True,
-    help="Link the clips into the folder, copy them, or leave them out.",
+    help="Clip files: link, copy, or none.",
 )
 @click.option(
-    "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
+    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
 )
 @run_options
 @json_option

@@ -1,4 +1,4 @@
-"""How clips are put before a model, as it is typed: `--show`, `--box-space`."""
+"""Options for clip input: `--show`, `--box-space`."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args
@@ -15,13 +15,11 @@ def showing_options(command: F) -> F:
     show = click.option(
         "--show",
         type=click.Choice(get_args(Showing)),
-        help="Frames one by one; our frames as one video, for `unreel serve`; or the file itself.  "
-        "[default: frames]",
+        help="Model input: single frames; the sampled frames as one video, for `unreel serve`; or the file.  [default: frames]",
     )
     space = click.option(
         "--box-space",
         metavar="SPACE",
-        help="What a model's boxes count in, where its family does not tell: permille, unit, pixel, or "
-        "resized MIN-MAX.",
+        help="Coordinate space of a model's boxes, if its family is unknown: permille, unit, pixel, or resized MIN-MAX.",
     )
     return show(space(command))

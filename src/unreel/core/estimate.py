@@ -61,7 +61,7 @@ ENOUGH_CLUSTERS: Final = 20
 
 
 def how_often_held(values: Iterable[Measured]) -> str:
-    """How often the intervals of `values` hold the truth, as a sentence for the page that shows them."""
+    """Return a sentence about the coverage of the intervals of `values`."""
     rests = [v.n_clusters for v in values if isinstance(v, Estimate) and v.n_clusters is not None]
     few = [n for n in rests if n < ENOUGH_CLUSTERS]
     if not few:
@@ -75,7 +75,7 @@ def how_often_held(values: Iterable[Measured]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How many of the answers that a metric wants held what it reads."""
+    """Number of answers that contain the value that a metric reads."""
 
     parsed: int
     asked: int

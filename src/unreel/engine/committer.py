@@ -49,13 +49,13 @@ class CommitPace:
     seconds: float | None = None
 
     def rows_after(self, committed: int) -> int:
-        """How many rows go into the next commit at most when `committed` went into those before."""
+        """Return the maximum number of rows of the next commit after `committed` rows."""
         if self.rows is not None:
             return self.rows
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
     def seconds_for(self, waiting: int, *, commit_s: float = 0.0) -> float:
-        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`."""
+        """Return the maximum wait of the first of `waiting` rows; a commit took `commit_s`."""
         if self.seconds is not None:
             return self.seconds
         by_rows_s = max(_FIRST_S, math.cbrt(waiting / _ROWS_A_SECOND_CUBED))
@@ -186,7 +186,7 @@ class Committer:
         self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
 
     def _left_s(self) -> float:
-        """How long the oldest row may still wait."""
+        """Return the remaining wait of the oldest row."""
         n_waiting = self._n_drafted + len(self._buffer)
         may_wait_s = self._pace.seconds_for(n_waiting, commit_s=self._commit_s)
         return self._oldest_s + may_wait_s - time.monotonic()

@@ -1,4 +1,4 @@
-"""Which places elsewhere may be read from: those that the user named, and no other."""
+"""Allowed remote locations: only those that the user named."""
 
 import ipaddress
 import re
@@ -28,7 +28,7 @@ class NamedPlace:
     parts: tuple[str, ...]
 
     def covers(self, other: "NamedPlace") -> bool:
-        """Whether `other` is this place or lies below it."""
+        """Return whether `other` is this location or inside it."""
         return (self.scheme, self.host, self.port) == (
             other.scheme,
             other.host,
@@ -169,7 +169,7 @@ def _is_literal(host: str) -> bool:
 
 
 def _is_near(address: str) -> bool:
-    """Whether `address` is of this machine, of its link, or of no one machine at all."""
+    """Return whether `address` is local, link-local or not a single host."""
     found = _innermost(address)
     return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
 

@@ -43,7 +43,7 @@ def plan_run(
 
 
 def name_run(recipe: EvalRecipe) -> str:
-    """What a run is called where nobody names it: by its model, wherever that is served, and what it is asked."""
+    """Return the default name of a run, from its model (without the server), protocol and benchmark."""
     model = recipe.reviewer.model.partition("@")[0]
     benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
     parts = (Path(model).name, recipe.protocol, Path(benchmark).name)
@@ -78,7 +78,7 @@ def open_named_run(
 
 
 def name_runs(texts: Iterable[str], settings: Settings) -> list[str]:
-    """What each of `texts` names: a run itself, or all that lie below it."""
+    """Return the runs that each of `texts` names: one run, or all runs inside it."""
     storage = read_storage(settings)
     return [
         name

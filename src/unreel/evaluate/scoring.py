@@ -59,7 +59,7 @@ def score_run(
 
 
 def read_rows(run: Run, *, mode: Mode) -> Iterator[tuple[str, Condition, Row[Any, Any] | None]]:
-    """What is scored, in the order of the plan: the entry's name, the condition, and each of its rows.
+    """Yield the scored items in plan order: the entry's name, the condition, and each of its rows.
 
     A question that was not put has no row: it comes once, with `None`.
     """

@@ -1,4 +1,4 @@
-"""Which two competitors to compare next: those whose result would tell most about all strengths.
+"""Choose the next pair to compare by its expected information about all strengths.
 
 Strengths are believed to lie around 0 with a known spread, and each result moves the belief as Bradley
 and Terry's model says; the belief is kept as a normal distribution around its most likely point. What a
@@ -31,7 +31,7 @@ _WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """Where strengths lie, and how surely."""
+    """Posterior of strengths: mean and covariance."""
 
     mean: Array
     covariance: Array
@@ -44,7 +44,7 @@ class Belief:
 
 
 def believe(wins: Array, *, spread: float = SPREAD) -> Belief:
-    """What results say of strengths: `wins[i, j]` counts how often i was preferred to j.
+    """Return the posterior from results: `wins[i, j]` counts how often i was preferred to j.
 
     Raises:
         InvalidValueError: `wins` is no square table of counts, or too large.

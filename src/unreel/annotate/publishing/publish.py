@@ -30,7 +30,7 @@ _DRAFT: Final = f"{PART}publishing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What came of it."""
+    """Result of a publication."""
 
     folder: Path
     n_clips: int

@@ -38,7 +38,7 @@ _LONGEST_ID: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What a pull came to."""
+    """Result of a pull."""
 
     rooms: int
     seen: int
@@ -52,7 +52,7 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """What is known of a room before anything in it is read."""
+    """State of a project before its annotations are read."""
 
     campaign: Campaign
     room: Room

@@ -29,7 +29,7 @@ CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What is pushed where."""
+    """Tasks and target of a push."""
 
     client: StudioClient
     ledger: Ledger
@@ -43,7 +43,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What a push came to."""
+    """Result of a push."""
 
     rooms: int
     sent: int

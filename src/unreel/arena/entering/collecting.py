@@ -23,7 +23,7 @@ _ANY_LENGTH_US: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What was taken over, and what was missing or too much."""
+    """Collected files, with missing and surplus ones."""
 
     subjects: tuple[Subject, ...]
     findings: tuple[Finding, ...]

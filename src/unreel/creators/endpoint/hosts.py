@@ -1,4 +1,4 @@
-"""Where a service may be, and where its clips may come from."""
+"""Allowed hosts of a service and of its clips."""
 
 import asyncio
 import ipaddress

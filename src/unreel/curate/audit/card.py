@@ -65,7 +65,7 @@ def chance(p_value: float | None) -> str:
 
 
 def unjudged(view: ViewAudit) -> str:
-    """Which clips no model could judge, and what would help."""
+    """Return the clips that no model could judge, with advice."""
     return (
         f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their creator and their "
         "scenes nothing is left to learn from. More creators or scenes would help."

@@ -1,4 +1,4 @@
-"""How well a model tells clips that it has not seen, by creators and scenes that it has not seen.
+"""Accuracy of a model on unseen clips, by held-out creators and scenes.
 
 The model adds up features, each with the cube of the gap between the means of the two sides: on forty clips fifty features of pure
 noise then do not drown one that tells everything, and thousands of models cost a few sums. Clips are held out by cells

@@ -1,4 +1,4 @@
-"""What a stored run tells of its reviewer, for the page of a single clip."""
+"""Record of a reviewer from a stored run, for the page of a single clip."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from unreel.report.review.record import Record
 
 
 def read_records(run: Run) -> tuple[Record, ...]:
-    """What `run` tells of its reviewer, for each of its conditions. Nobody is asked."""
+    """Return the records of the reviewer of `run`, one per condition. Sends nothing."""
     figures = run.recipe.instrument.figures
     ranking = figures.ranks_by(judged=False)
     sides = [metric for metric in figures.sides if figures[metric].better == "more"]

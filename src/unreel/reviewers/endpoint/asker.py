@@ -33,7 +33,7 @@ _SIGNALS: Final = {
 
 @dataclass(slots=True)
 class _Course:
-    """How far one question has come."""
+    """State of one question."""
 
     body: bytes
     key: str

@@ -17,7 +17,7 @@ BODY_CAP_BYTES: Final = 2 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """What the server sent, whatever its status."""
+    """Response of the server with any status."""
 
     status: int
     body: bytes = field(repr=False)
@@ -26,7 +26,7 @@ class RawReply:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Where bodies are posted below the address, and what they are."""
+    """Path below the server's URL, and type of the posted bodies."""
 
     path: str
     kind: str = "application/json"

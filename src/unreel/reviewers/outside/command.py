@@ -30,7 +30,7 @@ _SIGNALLED: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long a program may take over one clip, and how many of it run at once."""
+    """Timeout per clip, and number of concurrent programs."""
 
     seconds: float = 120.0
     at_once: int = 2
