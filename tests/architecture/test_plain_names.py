@@ -15,7 +15,7 @@ TREES = [
 GLOSSARY = {
     word.title().replace(" ", "")
     for word in re.findall(
-        r"^\| ([a-z ]+) \| [A-Z]", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.M
+        r"^\| ([a-z ]+) \| [A-Z]", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
     )
 }
 OUTCOMES = {"Real", "Generated", "Unparsed", "Unmeasured", "Rejected", "Coverage", "Metric"}
