@@ -1,4 +1,4 @@
-"""How far people agree, with intervals that draw clips.
+"""Agreement of annotators, with intervals over clips.
 
 Beyond chance: Krippendorff's alpha and Fleiss' kappa over all people. Plainly: what each two people who
 saw the same task make of it, which can be told for one person, one pair or one category too.
@@ -24,7 +24,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 
 
 class Figure(StrEnum):
-    """What two people who saw the same task have in common, each from 0 to 1."""
+    """Agreement metric of two people who judged the same task, from 0 to 1."""
 
     SAME_ANSWER = "same-answer"
     SAME_FAULTS = "same-faults"
@@ -51,7 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far the people of one campaign agree."""
+    """Agreement of the annotators of one campaign."""
 
     overall: Mapping[str, Measured]
     by_annotator: Mapping[str, Mapping[Figure, Measured]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def measure_agreement(opinions: Sequence[Opinion], *, interface: Interface, seed
 def agreement_of_pairs(
     opinions: Sequence[Opinion], *, seed: int
 ) -> Mapping[tuple[str, str], Mapping[Figure, Measured]]:
-    """What each two people who shared a task have in common."""
+    """Return the agreement of each pair of people who share a task."""
     pairs: dict[tuple[str, str], list[Comparison]] = {}
     for each in compare(opinions):
         pairs.setdefault(each.pair, []).append(each)

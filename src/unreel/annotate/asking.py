@@ -1,4 +1,4 @@
-"""What is asked about which clips: the tasks of a campaign, from a benchmark or from a queue of pieces."""
+"""Create the tasks of a campaign from a benchmark or from a queue of segments."""
 
 import itertools
 import json
@@ -160,7 +160,7 @@ def read_prefill(file: Path) -> dict[str, Value]:
 
 
 def _truth(interface: Interface, entries: list[Entry]) -> Value | None:
-    """What the benchmark says the answer is."""
+    """Return the benchmark's answer."""
     if not entries:
         return None
     entry = entries[0]

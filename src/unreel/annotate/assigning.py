@@ -1,4 +1,4 @@
-"""Who judges which task: as many people a task as asked, equal loads, and an order of each one's own.
+"""Assign tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
 
 All follows from the seed, the batch, the names and the tasks, so that a push that was cut off makes the
 same assignments again. A later batch is dealt by itself and changes nothing of an earlier one.
@@ -119,7 +119,7 @@ def _deal(
     *,
     gold: Collection[str],
 ) -> dict[str, list[str]]:
-    """Who judges each task: people are dealt like cards, and the deck is shuffled anew when it is out."""
+    """Assign annotators to each task in random order; the pool is reshuffled when it is empty."""
     deck: list[str] = []
     dealt: dict[str, list[str]] = {}
     for task in order:
@@ -142,7 +142,7 @@ def _deal(
 def _sides(
     dealt: dict[str, list[str]], given: dict[str, Task], chance: Random
 ) -> set[tuple[str, str]]:
-    """Who sees which pair the other way round: half of a task's people, and half of a person's pairs."""
+    """Return who sees which pair swapped: half of a task's people, and half of a person's pairs."""
     leaning: Counter[str] = Counter()
     swapped: set[tuple[str, str]] = set()
     for task, people in dealt.items():
@@ -161,7 +161,7 @@ def _sides(
 def _arms(
     dealt: dict[str, list[str]], given: dict[str, Task], share: Fraction | None, chance: Random
 ) -> dict[tuple[str, str], Arm]:
-    """Who sees marks from before: that share of all, of each person's tasks as nearly as can be."""
+    """Return who sees earlier annotations: that fraction overall, and of each person's tasks as nearly as possible."""
     arms: dict[tuple[str, str], Arm] = {}
     if share is None:
         return arms

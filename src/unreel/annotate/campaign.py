@@ -18,7 +18,7 @@ _WORD: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 class Interface(StrEnum):
-    """What an annotator is asked, and the screen that asks it."""
+    """Question for annotators, with its screen."""
 
     SCREENING = "screening"
     TRACE = "trace"
@@ -34,7 +34,7 @@ class Interface(StrEnum):
 
 
 class Arm(StrEnum):
-    """Whether an annotator sees what a machine or somebody else marked before."""
+    """Study arm: with or without earlier annotations of a machine or a person."""
 
     PLAIN = "plain"
     """Nobody's marks are shown in this campaign."""
@@ -59,7 +59,7 @@ class Annotator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """What stays the same for all of its tasks."""
+    """Settings that all tasks of a campaign share."""
 
     name: str
     interface: Interface

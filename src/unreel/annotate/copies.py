@@ -61,7 +61,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What became of a clip: a copy, or why there is none."""
+    """Result of copying a clip: a copy, or the reason for the failure."""
 
     name: str
     result: Copy | Failure
@@ -110,7 +110,7 @@ def browser_form(video: VideoFacts) -> NormalForm:
 
 
 def copy_urls(place: Place, locations: Iterable[str], *, served: str = "clips") -> list[str]:
-    """Where a browser finds copies: at Label Studio itself, or by links that the store signed."""
+    """Return the URLs of copies for a browser: served by Label Studio, or signed by the store."""
     if place.is_local:
         return [f"/data/local-files/?d={served}/{location}" for location in locations]
     import obstore

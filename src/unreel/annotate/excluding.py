@@ -30,7 +30,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """Whether an annotator counts from now on, and what that changes."""
+    """Change of an annotator's exclusion, with its effect."""
 
     campaign: str
     annotator: str

@@ -1,4 +1,4 @@
-"""What a person said of a task, and why something that was sent says nothing."""
+"""Judgement of a person about a task, and reasons for quarantine."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -46,7 +46,7 @@ class Rated:
 
     @property
     def discard(self) -> bool:
-        """Whether the clip's quality is too low."""
+        """Return whether the clip's quality is too low."""
         return self.rating is None
 
 
@@ -82,7 +82,7 @@ VALUES: Final[TypeAdapter[Value]] = TypeAdapter(Value)
 
 
 class QuarantineReason(StrEnum):
-    """Why what was sent is no judgement. The words are stored: add, never rename."""
+    """Reason why a submission is no judgement. The values are stored: add, never rename."""
 
     MALFORMED = "malformed"
     MISSING = "missing"
@@ -101,7 +101,7 @@ class QuarantineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """What was sent and cannot be used. It is kept, shown and counted, and never a judgement."""
+    """Submission that cannot be used. It is stored, shown and counted, but never used as a judgement."""
 
     reason: QuarantineReason
     detail: str

@@ -1,4 +1,4 @@
-"""What the commands of a campaign do: fill Label Studio, fetch what people said, tell how far they are."""
+"""Operations of a campaign's commands: push to Label Studio, pull answers, report progress."""
 
 import json
 from collections import Counter
@@ -38,7 +38,7 @@ SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushOrder:
-    """What is asked of whom."""
+    """Settings of a push: question, clips and annotators."""
 
     benchmark: Path
     campaign: str
@@ -57,7 +57,7 @@ class PushOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Where a push works: its ledger, its server, its copies."""
+    """Context of a push: ledger, server and copies."""
 
     ledger: Ledger
     client: StudioClient
@@ -70,7 +70,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """Who is told how far a push is."""
+    """Progress callbacks of a push."""
 
     expect: Callable[[str, int], None]
     copied: Callable[[Copied], None]
@@ -79,7 +79,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushReport:
-    """What a push came to."""
+    """Result of a push."""
 
     campaign: str
     tasks: int
@@ -139,7 +139,7 @@ def push(order: PushOrder, desk: Desk, heard: Heard) -> PushReport:
 
 
 def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]:
-    """What people decided of the pieces of a queue, as the `decisions` of `[screen]` in a recipe.
+    """Write the decisions about the segments of a queue, as `decisions` of `[screen]` in a recipe; return their counts.
 
     A piece has a decision where more than half of those who were asked say the same; others are left
     out, and stay as the screens proposed. How many there are of each is told.

@@ -22,7 +22,7 @@ DISCARD: Final = "discard"
 
 
 class Opinion(Protocol):
-    """Who said what of which task; the judgements that a ledger gives are opinions."""
+    """Answer of a person to a task; judgements of a ledger are opinions."""
 
     @property
     def annotator(self) -> str:
@@ -31,12 +31,12 @@ class Opinion(Protocol):
 
     @property
     def task(self) -> Task:
-        """What was shown."""
+        """Return the task."""
         ...
 
     @property
     def value(self) -> AnyValue:
-        """What the person said."""
+        """Return the person's answer."""
         ...
 
     @property

@@ -25,7 +25,7 @@ _FEW: Final = 2000
 
 
 def scenes_of(task: Task) -> frozenset[str]:
-    """What must not be shown twice in a row: the task's clips, and the scene of its group."""
+    """Return the scenes and clips of a task that must not be shown twice in a row."""
     clips = (copy.clip for copy in task.copies)
     return frozenset((*clips, f"group {task.group}") if task.group else clips)
 
@@ -51,7 +51,7 @@ def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[st
 
 
 def count_neighbours(tasks: Iterable[Task], assignments: Iterable[Assignment]) -> int:
-    """How often somebody is shown a scene or a clip twice in a row within a batch."""
+    """Return the number of times that a scene or clip is shown to a person twice in a row within a batch."""
     scenes = {task.id: scenes_of(task) for task in tasks}
     orders: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
     for each in assignments:

@@ -1,4 +1,4 @@
-"""How far a campaign is: per annotator what is done, what is left, and how long a task takes."""
+"""Progress of a campaign: tasks done, tasks left and time per task for each annotator."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _LEAST: Final = 6
 
 @dataclass(slots=True)
 class Tally:
-    """What one person was given, and what became of it so far."""
+    """Counts of one person's assigned tasks by state."""
 
     given: int = 0
     done: int = 0
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorProgress:
-    """How far one person is."""
+    """Progress of one person."""
 
     annotator: str
     given: int
@@ -61,7 +61,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignProgress:
-    """How far a campaign is."""
+    """Progress of a campaign."""
 
     campaign: str
     interface: str
@@ -90,7 +90,7 @@ def tally_people(records: CampaignRecords) -> dict[str, Tally]:
 
 
 def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
-    """What the ledger says now; `pull` first."""
+    """Return the progress from the ledger; run `pull` first."""
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
     alike = same_answers(list(judgements(records)), seed=records.campaign.seed)

@@ -1,4 +1,4 @@
-"""What a campaign's ledger amounts to now: whose word stands, and who is left out.
+"""Present state of a campaign's ledger: valid judgements and excluded annotators.
 
 Nothing of this is stored. It is worked out from what was kept, so that a decision that is taken back is
 as if it had never been taken.
@@ -47,7 +47,7 @@ class CampaignRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What one annotator says of one task, as it stands."""
+    """Valid judgement of one annotator about one task."""
 
     annotator: str
     task: Task
@@ -96,7 +96,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
 
 
 def judgements(records: CampaignRecords) -> Iterator[Judgement]:
-    """What counts: the standing words of those who are not excluded."""
+    """Yield the valid judgements of annotators who are not excluded."""
     for by, record in records.standing.items():
         if isinstance(record.outcome, Quarantined) or record.annotator in records.excluded:
             continue

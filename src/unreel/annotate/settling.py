@@ -1,4 +1,4 @@
-"""What stands in a campaign now, and reviewing it."""
+"""Compute the present consensus of a campaign, and store reviews of it."""
 
 import difflib
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NEAREST: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What a reviewer says of a task."""
+    """Decision of a reviewer about a task."""
 
     task: str
     """The task's id."""
@@ -42,7 +42,7 @@ class Looked:
 
 
 def settle(records: CampaignRecords, rule: Rule) -> Consensus:
-    """What stands for each judged task, by the judgements that count and all reviews."""
+    """Return the consensus of each judged task from all valid judgements and reviews."""
     return decide(
         list(judgements(records)),
         rule,
@@ -108,7 +108,7 @@ def review_task(ledger: "Ledger", records: CampaignRecords, looked: Looked, rule
 
 
 def _proposed(outcome: Outcome) -> Settled:
-    """What would stand, whether or not it still waits for reviewers."""
+    """Return the proposed answer, also if it still waits for reviewers."""
     found = outcome.proposed if isinstance(outcome, Unsettled) else outcome
     if found is None:
         problem = "nothing stands for the task that could be accepted"

@@ -19,7 +19,7 @@ _SIDES: Final = (Label.REAL, Label.GENERATED)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """How often somebody calls a real clip real, and a generated one generated."""
+    """Simulated person: probability of the right answer for real and for generated clips."""
 
     name: str
     on_real: float
@@ -31,13 +31,13 @@ class Person:
         return (self.on_real + self.on_generated) / 2
 
     def chance_generated(self, truth: Label) -> float:
-        """How often they say `generated` of a clip that is `truth`."""
+        """Return the probability of the answer `generated` for a clip that is `truth`."""
         return self.on_generated if truth is Label.GENERATED else 1 - self.on_real
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What the people said of made-up clips, and what the clips are."""
+    """Simulated answers, and the true labels of the clips."""
 
     people: tuple[Person, ...]
     opinions: tuple[Said, ...]

@@ -1,4 +1,4 @@
-"""How far two traces cover the same place at the same time.
+"""Overlap of two traces in space and time.
 
 A trace sweeps a tube through the clip: a box on every frame of its span. Between two marked boxes the
 corners move evenly; before the first and after the last they stand still.
@@ -42,7 +42,7 @@ def sweep(trace: Trace, copy: Copy) -> Tube:
 
 
 def corners_at(trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]) -> Corners:
-    """Where a trace with a track is at `instants_us`, within its span or not."""
+    """Return the boxes of a tracked trace at `instants_us`, inside its span or not."""
     at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
     marks = np.array([_corners(mark.box) for mark in trace.track])
     asked = np.asarray(instants_us, dtype=np.float64)
@@ -71,7 +71,7 @@ def tube_iou(one: Tube, other: Tube) -> float | None:
 
 
 def likeness(one: Trace, other: Trace, copy: Copy) -> float:
-    """How alike two traces are, from 0 to 1."""
+    """Return the similarity of two traces, from 0 to 1."""
     return alike(sweep(one, copy), sweep(other, copy))
 
 

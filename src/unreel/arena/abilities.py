@@ -15,7 +15,7 @@ from unreel.stats.skill_rows import Answers, Shape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Abilities:
-    """What the model says, by the places of a play."""
+    """Estimates of the skill model, by index of the play."""
 
     reviewers: Sequence[Mapping[str, Measured]]
     creators: Sequence[Mapping[str, Measured]]

@@ -1,4 +1,4 @@
-"""What one change does, all else being equal: audio, watermark, thinking, frames, prompt, setting, degradation.
+"""Effect of one change with all else equal: audio, watermark, thinking, frames, prompt, setting, degradation.
 
 Pairs are the same reviewer on the same clip under two conditions, or on two clips of one scene. Only pairs with two
 readable answers count, and how many were left out is told.

@@ -1,4 +1,4 @@
-"""How often a team tried, which of its tries is ranked, and what the best of several is worth.
+"""Attempts of a team: their number, the ranked one, and the correction for the best of several.
 
 Who submits ten seeds of one generator and shows the best gains by chance alone. So each team has one ranked row on each
 board: the try that it declared before any of its tries was played, or else the first that was accepted, withdrawn or
@@ -124,7 +124,7 @@ def _unranked(kind: Kind, tries: Sequence[Tries]) -> frozenset[str]:
 
 
 def is_row_of(row: str, entry: str) -> bool:
-    """Whether a row of a board is an entry's: under its title, or in one of its settings."""
+    """Return whether a row of a board belongs to an entry: by its title, or by one of its settings."""
     title, _, setting = row.rpartition("/")
     return row == entry or (title == entry and setting in set(Setting))
 

@@ -1,4 +1,4 @@
-"""What a season's budget leaves: clips to make, questions to put, money to spend."""
+"""Remaining budget of a season: clips, questions and money."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -43,7 +43,7 @@ def spent_usd(folder: SeasonFolder, entrants: Entrants) -> Decimal | None:
 
 
 def left_usd(folder: SeasonFolder, entrants: Entrants, budget: BudgetSection) -> Decimal | None:
-    """What may still be spent; `None` where the budget has no end."""
+    """Return the remaining budget; `None` if it has no limit."""
     if budget.max_cost_usd is None:
         return None
     return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
@@ -84,7 +84,7 @@ def n_put(folder: SeasonFolder, entrants: Entrants) -> int:
 def plan_questions(
     judges: Sequence[Judge], asking: Asking, entrants: Entrants, current: Collection[str]
 ) -> Plan | None:
-    """Which questions about the `current` clips are put; `None` where the budget is long enough for all.
+    """Return the questions about the `current` clips to send; `None` if the budget allows all.
 
     A plan that was made for the same entrants, clips and budget is kept to, so that a season that was killed goes on with it.
     """

@@ -1,4 +1,4 @@
-"""What of a season is still to be asked: the questions of each reviewer, and which have an answer."""
+"""Questions of a season by reviewer, and those without an answer."""
 
 import itertools
 from collections.abc import Collection, Iterator
@@ -41,7 +41,7 @@ class Judge:
     recipe: EvalRecipe
 
     def run(self, folder: SeasonFolder, access: Access) -> Run:
-        """Where its answers are kept."""
+        """Return the run of its answers."""
         place = folder.run(self.entered.folder)
         return Run(
             place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
@@ -80,5 +80,5 @@ def questions_of(
 
 
 def is_among(shown: str, clips: Collection[str]) -> bool:
-    """Whether `clips` holds what is shown: a clip, or both clips of a pair."""
+    """Return whether `clips` contains the shown clip, or both clips of a pair."""
     return shown in clips or all(name in clips for name in shown.split(BETWEEN))

@@ -111,5 +111,5 @@ def make_clips(
 
 
 def ledger_of(folder: SeasonFolder, what: str) -> Path:
-    """Where the starts of a part are written down."""
+    """Return the path of the start log of a part."""
     return Folder(folder.path).make("ledgers") / f"{what}.ledger"

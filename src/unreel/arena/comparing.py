@@ -1,4 +1,4 @@
-"""Who stands above whom, and how surely: places, and every two entrants on the same resamples."""
+"""Ranks of entrants and their certainty: every pair is compared on the same resamples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -67,7 +67,7 @@ def doubt_share(figure: Figure, sums: Array, *, n: int) -> Measured:
 
 
 def percent_of(count: int, n: int) -> Measured:
-    """How many of `n` independent answers, in percent."""
+    """Return the fraction of `n` independent answers, in percent."""
     found = share_of(count, n)
     return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 

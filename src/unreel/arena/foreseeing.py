@@ -1,4 +1,4 @@
-"""What a season would do now: clips to make and questions to put, counted without asking anybody."""
+"""Dry run of a season: count the clips to make and the questions to send."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from unreel.core.errors import UnreelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What is missing of one entrant."""
+    """Missing clips and answers of one entrant."""
 
     title: str
     n_due: int = 0
@@ -30,7 +30,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """What `run_season` would do."""
+    """Forecast of `run_season`."""
 
     season: str
     folder: str
@@ -60,7 +60,7 @@ class Foreseen:
 
 
 def foresee(job: SeasonJob) -> Foreseen:
-    """What a call of `run_season` would make and ask. Nothing is written.
+    """Return the clips and questions that `run_season` would make and send. Writes nothing.
 
     Raises:
         UnreelError: The season or its benchmark cannot be read.

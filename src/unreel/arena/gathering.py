@@ -53,7 +53,7 @@ class _Played:
 
 
 def look_table(folder: SeasonFolder) -> Table:
-    """What was found at the files of the set."""
+    """Return the table of properties of the set's files."""
     return Table(folder.place / "set.lance", CLIPS)
 
 
@@ -171,7 +171,7 @@ def _traces(told: str | None) -> tuple[Trace, ...]:
 
 
 def _put(files: Folder, played: _Played) -> str:
-    """Where the clip lies in the set, once it does: named by its bytes, or by its place where nobody read them."""
+    """Store the clip in the set, named by its content hash (or by its index if it was not read), and return its path."""
     if is_url(played.file):
         return played.file
     stem = played.known.get("clip") or digest("unread", played.file)

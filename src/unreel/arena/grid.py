@@ -13,7 +13,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def lay_out(play: Play) -> Grid:
-    """What each reviewer said of each clip; `UNASKED` where it was never asked."""
+    """Return each reviewer's answer to each clip; `UNASKED` if there is none."""
     grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
     grid[play.reviewer, play.clip] = play.said
     return grid

@@ -1,4 +1,4 @@
-"""What entrants do not see before a season is over: hidden scenes, and canaries that give away who saw the labels.
+"""Data hidden from entrants until the season ends: hidden scenes, and canaries that reveal knowledge of the labels.
 
 Which scenes are hidden follows from a secret that is kept beside the season and never in its recipe. Its hash is put
 into the log before anything is played, so that whoever is shown the secret afterwards can see that nothing was chosen
@@ -59,7 +59,7 @@ def open_secret(folder: Path) -> bytes:
 
 
 def promise(secret: bytes) -> str:
-    """What is published of a secret before a season: nobody can find another secret that fits."""
+    """Return the commitment to a secret, published before a season."""
     return hashlib.sha256(b"unreel arena hold-out\n" + secret).hexdigest()
 
 
@@ -181,7 +181,7 @@ def _difference(sums: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sung:
-    """What a reviewer said of the canaries: clips whose published label, or name, is a trap."""
+    """Answers of a reviewer about canaries: clips whose published label or name is a trap."""
 
     reviewer: str
     followed: Measured

@@ -60,7 +60,7 @@ class SeasonJob:
     """Titles of those whose turn it is; everybody's where none is named."""
 
     def asking(self, scenery: Scenery) -> Asking:
-        """How its reviewers are asked."""
+        """Return the review settings of the season."""
         return Asking(
             season=self.season,
             scenery=scenery,
@@ -71,13 +71,13 @@ class SeasonJob:
         )
 
     def calls(self, title: str) -> bool:
-        """Whether it is that entrant's turn."""
+        """Return whether that entrant is selected."""
         return not self.only or title in self.only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one call did for one entrant."""
+    """Result of one call for one entrant."""
 
     title: str
     done: int = 0
@@ -99,7 +99,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonOutcome:
-    """What one call of `run_season` did."""
+    """Result of one call of `run_season`."""
 
     season: str
     folder: str
@@ -180,7 +180,7 @@ def require_entrants(job: SeasonJob) -> None:
 
 
 def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
-    """Who plays, and who played before and was taken out."""
+    """Return the entrants, present and withdrawn."""
     recipe, before = asking.season.recipe, asking.folder.entrants()
     named = [judge.entered for judge in judges]
     names = {each.name for each in named}
@@ -290,7 +290,7 @@ def _make(
 def _wanted(
     plan: Plan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
-    """Which questions are put to each reviewer, by condition and clip."""
+    """Return the selection of questions for each reviewer, by condition and clip."""
 
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)

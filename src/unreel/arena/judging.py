@@ -33,7 +33,7 @@ class Stumbled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was put to a reviewer in one call."""
+    """Counts of the questions sent to a reviewer in one call."""
 
     done: int
     already: int
@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """How the reviewers of a season are asked."""
+    """Review settings of a season."""
 
     season: Season
     scenery: Scenery
@@ -121,7 +121,7 @@ def _number_names(judges: Sequence[Judge], before: Mapping[str, str]) -> list[Ju
 
 
 def _name(asking: Asking, recipe: EvalRecipe) -> str:
-    """What decides a reviewer's answers; of one that learns, what it will learn from."""
+    """Return the identity of a reviewer's answers; for a trainable one, of its training data."""
     section, settings = recipe.reviewer, asking.access.settings
     if section.is_served:
         return section.served_name
@@ -186,7 +186,7 @@ def _n_failed(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -
 
 
 def _n_answered(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int | None:
-    """How many questions have an answer, where all have; else `None`."""
+    """Return the number of answered questions if all are answered, else `None`."""
     questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
     wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
     return len(wanted) if all(wanted) else None

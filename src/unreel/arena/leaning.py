@@ -1,4 +1,4 @@
-"""Whether a reviewer leans towards "real": apart from how well it tells, what it says when in doubt."""
+"""Bias of a reviewer towards "real", separate from its sensitivity."""
 
 from dataclasses import dataclass
 from typing import Final

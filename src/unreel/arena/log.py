@@ -1,4 +1,4 @@
-"""What happened to every entry of a season, kept for ever: an append-only file whose lines are chained by their hashes.
+"""History of every entry of a season: an append-only file whose lines are chained by hashes.
 
 A line holds the hash of the one before it, so that an edited, moved or removed line shows. Lines cut off at the end, or
 a file written anew from its start, show to whoever kept the last hash: `unreel arena log` prints it, and a site tells it.
@@ -27,7 +27,7 @@ Kind = Literal["creator", "reviewer", "season"]
 
 
 class State(StrEnum):
-    """How far an entry has come. The words are stored: add, never rename."""
+    """State of an entry. The values are stored: add, never rename."""
 
     SUBMITTED = "submitted"
     CHECKED = "checked"
@@ -107,7 +107,7 @@ class History:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened, the oldest first."""
+        """Return the events, oldest first."""
         return tuple(line.event for line in self.lines)
 
     @property
@@ -116,7 +116,7 @@ class History:
         return self.lines[-1].own if self.lines else BEGINNING
 
     def state(self, entry: str) -> State | None:
-        """How far the entry of that name has come; `None` where nobody heard of it."""
+        """Return the state of the entry; `None` if it is unknown."""
         return next((e.state for e in reversed(self.events) if e.entry == entry), None)
 
     def require_whole(self, head: str | None = None) -> None:

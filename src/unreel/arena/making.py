@@ -32,13 +32,13 @@ _SUFFIX: Final = ".mp4"
 
 @dataclass(slots=True)
 class Purse:
-    """What may still be spent; without an end where `left_usd` is `None`."""
+    """Remaining budget; unlimited if `left_usd` is `None`."""
 
     left_usd: Decimal | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left."""
+        """Return whether the budget is spent."""
         return self.left_usd is not None and self.left_usd <= 0
 
     def pay(self, cost_usd: Decimal | None) -> None:
@@ -134,7 +134,7 @@ class MakeStage(MediaStage):
         return row | told
 
     def _find_made(self, row: Row, workplace: DiskWorkplace) -> Row | None:
-        """What an earlier life made and had no time to write down."""
+        """Return the clip that an earlier process made but did not record."""
         noted = workplace.recall(_MADE)
         if noted is None or row["attempt"] > 1:
             return None

@@ -183,7 +183,7 @@ def _cells_of(counts: Counts, tally: Tally) -> MeasuredCells:
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """What reviewers together say of each source, added up one reviewer at a time."""
+    """Sum of all reviewers' answers per source, added one reviewer at a time."""
 
     caught: Array
     caught_all: Array

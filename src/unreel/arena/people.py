@@ -35,7 +35,7 @@ _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What one person says of one clip."""
+    """Vote of one person about one clip."""
 
     clip: str
     """Its name in the set of the season."""
@@ -60,7 +60,7 @@ def entry_ballots(entries: Iterable[Entry]) -> Iterator[Ballot]:
 
 
 def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[Ballot]:
-    """What counts in a campaign of `unreel annotate` and says real or generated; people by aliases unless `named`.
+    """Return the valid real-or-generated votes of a campaign; people appear under aliases unless `named`.
 
     What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
     """
@@ -80,7 +80,7 @@ def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[Ballot])
 
 
 def read_people(folder: "SeasonFolder") -> tuple[str, tuple[Ballot, ...]]:
-    """Where a season's votes are from, and the votes; none where nobody kept any.
+    """Return the origin of a season's votes, and the votes; none if none are stored.
 
     Raises:
         UnreadableSourceError: The file is damaged.
@@ -118,7 +118,7 @@ def with_people(play: Play, ballots: Iterable[Ballot]) -> Play:
 
 
 def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """What most say of each clip; as many on both sides say nothing."""
+    """Return the majority vote on each clip; ties have none."""
     tally: dict[int, Counter[int]] = {}
     for seen in each:
         for clip, says in seen.items():

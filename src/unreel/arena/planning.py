@@ -1,4 +1,4 @@
-"""Which questions are put first where the budget is too short for all of them, and the file that tells it.
+"""Order of questions if the budget is too small for all, and the file that records it.
 
 A cell is one reviewer before one creator (or the real clips). An answer in it tells of both: by about
 w (v_r + v_c), where w = p (1 - p) is how open the answer is, v_r and v_c how unsure the reviewer's ability and the
@@ -35,7 +35,7 @@ _Turn = tuple[int, str, Question]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which questions are put, and which are left for another day."""
+    """Selected and postponed questions."""
 
     seed: int
     basis: str
@@ -54,14 +54,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What was answered so far, by reviewer and creator: who said generated, and how often anything."""
+    """Answers so far by reviewer and creator: counts of "generated" and of all answers."""
 
     caught: Mapping[tuple[str, str], int] = field(default_factory=dict)
     answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def known_from(plays: Iterable[Play], shown: Mapping[str, str]) -> Known:
-    """What plays tell; `shown` is what each reviewer is called there, by its name."""
+    """Return the known answers of plays; `shown` maps reviewers' names to their titles there."""
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for play in plays:
@@ -133,7 +133,7 @@ def _next_question(turns: list[_Turn], scenes: Mapping[str, str], asked: Counter
 
 
 class _Board:
-    """How much an answer in each cell would tell, kept up to date as questions are given out."""
+    """Information gain of an answer in each cell, updated while questions are assigned."""
 
     def __init__(self, due: Sequence[Question], makers: Mapping[str, str], known: Known) -> None:
         self._rows = sorted({each.reviewer for each in due})
@@ -169,7 +169,7 @@ class _Board:
         self._gain[:, column : column + 1] = self._tells(slice(None), slice(column, column + 1))
 
     def _tells(self, rows: slice, columns: slice) -> Floats:
-        """What one more answer would tell in these cells; below 0 where nothing is left to ask."""
+        """Return the gain of one more answer in these cells; negative if no question is left."""
         by_row, by_column = (
             1 / (1 / _PRIOR + know) for know in (self._rows_know[rows], self._columns_know[columns])
         )
@@ -181,7 +181,7 @@ class _Board:
 
 
 def _openness(caught: Floats, answered: Floats) -> Floats:
-    """How open an answer is, p (1 - p), with p drawn to one half where little was answered."""
+    """Return the variance p (1 - p) of an answer, with p shrunk to one half for few answers."""
     p = (caught + _PSEUDO) / (answered + 2 * _PSEUDO)
     return np.asarray(p * (1 - p))
 

@@ -1,4 +1,4 @@
-"""Who said what of which clip, as columns: all that a season's rankings are worked out from."""
+"""Answers of a season as columns: the input of all rankings."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +53,7 @@ class Lineup:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Whose clips there are: the creators, then real clips, then the controls."""
+        """Return the sources of clips: the creators, then real clips, then the controls."""
         return (*self.creators, REAL, *self.controls)
 
     @property

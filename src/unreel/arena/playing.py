@@ -97,7 +97,7 @@ def read_play(
 def read_answers(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
 ) -> Iterator[Answered]:
-    """What a reviewer answered under a condition; a question that was never put is left out."""
+    """Yield the answers of a reviewer under a condition; questions never sent are skipped."""
     run = _open(folder, reviewer, condition, settings)
     if run is None:
         return
@@ -123,7 +123,7 @@ def _open(
 
 
 def said_in(read: Verdict | Failure) -> int:
-    """Whether an answer says real or generated, or neither."""
+    """Return the label of an answer: real, generated or none."""
     if isinstance(read, RealityVerdict | TraceVerdict) and isinstance(read.label, Label):
         return _SAID[read.label]
     return SILENT

@@ -52,7 +52,7 @@ class PairPlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """Who is taken for real against whom."""
+    """Fractions of pairs in which each creator's clip is taken for real."""
 
     condition: str
     creators: tuple[Standing, ...]

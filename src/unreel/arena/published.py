@@ -51,7 +51,7 @@ class Recalculated:
 
     @property
     def agrees(self) -> bool:
-        """Whether the paper prints what its counts give."""
+        """Return whether the printed figure equals the one computed from its counts."""
         return self.printed == self.arena
 
 

@@ -63,7 +63,7 @@ def _with_abilities(shares: Shares, abilities: Abilities) -> Shares:
 
 
 def _complete(tally: Tally, met: BoolArray) -> BoolArray:
-    """Which reviewers met everybody."""
+    """Return a mask of the reviewers that met every source."""
     needed = (tally.clips > 0)[tally.sources.played]
     complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
     return complete
@@ -74,7 +74,7 @@ def _is_floor(play: Play) -> BoolArray:
 
 
 def _used(tally: Tally, met: BoolArray, complete: BoolArray) -> BoolArray:
-    """Who counts for which source: the panel; without one, whoever met it and is no floor."""
+    """Return a mask of reviewers per source: the panel; without one, all non-baseline reviewers that met it."""
     panel = complete & ~_is_floor(tally.play)
     if not panel.any():
         return met & ~_is_floor(tally.play)[:, np.newaxis]

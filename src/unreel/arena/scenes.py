@@ -1,4 +1,4 @@
-"""What a season plays with: the scenes of its benchmark, known by the benchmark's hash."""
+"""Scenes of a season's benchmark, identified by the benchmark's hash."""
 
 import hashlib
 from collections import Counter
@@ -53,7 +53,7 @@ class Scenery:
         return [e for e in made if creator_of(e.origin) == creator]
 
     def creators(self) -> list[str]:
-        """Whose clips it holds."""
+        """Return the creators of its clips."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
 
 
@@ -76,7 +76,7 @@ def _drop_ending(scene: str) -> str:
 
 
 def scene_of(entry: Entry) -> str:
-    """What a clip shows: its group, or the clip itself where nobody names one."""
+    """Return the scene of a clip: its group, or the clip itself if it has none."""
     return entry.group or entry.name
 
 

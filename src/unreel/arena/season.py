@@ -141,14 +141,14 @@ class SeasonRecipe(Section):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What each condition is called."""
+        """Return the title of each condition."""
         sections = [each.values() for each in self.condition]
         named = [_spell(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
     def knobs(self) -> dict[str, dict[str, str]]:
-        """What each condition is set to, by its title."""
+        """Return the settings of each condition by title."""
         written = [each.model_dump(exclude={"title"}) for each in self.condition]
         return {
             title: {name: str(value) for name, value in knobs.items()}
@@ -164,7 +164,7 @@ class SeasonRecipe(Section):
         return (*self.reviewer, *added)
 
     def asks(self, judge: ReviewerEntry, *, benchmark: Path, base: Path) -> EvalRecipe:
-        """What `judge` is asked about the clips that lie at `benchmark`."""
+        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
         return check_eval(
             {
                 "benchmark": str(benchmark),
@@ -187,7 +187,7 @@ class Season:
 
     @property
     def benchmark(self) -> Path:
-        """Where its benchmark lies."""
+        """Return the path of its benchmark."""
         return self.base / Path(self.recipe.benchmark).expanduser()
 
     @property
@@ -196,7 +196,7 @@ class Season:
         return (each.beside(self.base) for each in self.recipe.creator)
 
     def asks(self, judge: ReviewerEntry, benchmark: Path) -> EvalRecipe:
-        """What `judge` is asked about the clips that lie at `benchmark`."""
+        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
         return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
 
 
@@ -216,7 +216,7 @@ def check_season(values: object) -> SeasonRecipe:
 
 
 def _spell(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
-    """What is written of a condition, its sampling first; `as printed` where nothing is."""
+    """Return a condition as text, its sampling first; `as printed` if nothing is set."""
     told = [str(values["sampling"])] if "sampling" in values else []
     told += [
         f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"

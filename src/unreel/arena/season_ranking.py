@@ -17,7 +17,7 @@ from unreel.stats.resampling import RESAMPLES
 
 @dataclass(frozen=True, slots=True)
 class RankedPlay:
-    """What was played under one condition, and what it comes to."""
+    """Answers under one condition, and their ranking."""
 
     play: Play
     standings: Standings
@@ -62,7 +62,7 @@ def rank_season(
 
 
 def rank_pairs(folder: SeasonFolder, conditions: Sequence[str] = ()) -> Iterator[RankedPairs]:
-    """Who is taken for real under each of `conditions`; under all of the season's where none is named.
+    """Yield the ranking of each of `conditions`; of all conditions of the season by default.
 
     Raises:
         UnreelError: Nothing was played there, or a condition is none of the season's.

@@ -1,4 +1,4 @@
-"""What a season comes to: the two boards, the matrix between them, and how sure each place is."""
+"""Results of a season: the two boards, the matrix between them, and the certainty of each rank."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

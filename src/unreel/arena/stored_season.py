@@ -11,7 +11,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def stored_recipe(folder: SeasonFolder) -> SeasonRecipe:
-    """What was played at `folder`; paths in it are those of the file that it was read from.
+    """Return the recipe of the season at `folder`; paths in it are those of the original file.
 
     Raises:
         UnreadableSourceError: Nothing was played there.

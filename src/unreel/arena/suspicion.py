@@ -91,7 +91,7 @@ def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_Meeting, float]]":
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """How often the errors of two reviewers meet."""
+    """Overlap of the errors of two reviewers."""
 
     n_common: int
     n_same: int
@@ -119,7 +119,7 @@ class _Meeting:
         )
 
     def is_suspected(self, p_corrected: float) -> bool:
-        """Whether so many errors are the same that neither hard clips nor chance explain it."""
+        """Return whether more errors are equal than hard clips and chance explain."""
         strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
         return strange and p_corrected <= ALARM_BELOW
 
@@ -183,7 +183,7 @@ def _simulate(grid: Grid, lineup: Lineup, *, seed: int) -> Measured:
 
 
 def _any_strange(errs: Mask, read: Mask) -> bool:
-    """Whether the errors of any two are mostly the same: what is looked at first, for it costs little."""
+    """Return whether the errors of any two are mostly equal; a cheap first test."""
     # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
     err, reads = errs.astype(np.float32), read.astype(np.float32)
     shared, met = np.einsum("ic,jc->ij", err, err), np.einsum("ic,jc->ij", err, reads)
@@ -192,7 +192,7 @@ def _any_strange(errs: Mask, read: Mask) -> bool:
 
 
 def _chances(grid: Grid, lineup: Lineup) -> Array:
-    """How likely each reviewer errs on each clip: its own odds on that side times the clip's."""
+    """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
     errs, read = wrong(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)
     for side in (generated(lineup), ~generated(lineup)):

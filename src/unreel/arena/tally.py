@@ -13,7 +13,7 @@ from unreel.stats.sample import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Whose clips are told apart, as places in one row: the creators, then real clips, then the controls."""
+    """Sources of clips as positions in one row: the creators, then real clips, then the controls."""
 
     n_creators: int
     n_controls: int
@@ -30,7 +30,7 @@ class Sources:
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """Return the number of sources."""
         return self.n_creators + 1 + self.n_controls
 
     @property
@@ -107,7 +107,7 @@ class Tally:
 
     @property
     def counted(self) -> BoolArray:
-        """Which creators count: those that have clips."""
+        """Return a mask of the creators that have clips."""
         return self.clips[self.sources.made] > 0
 
     def counts(self) -> Iterator[Counts]:
@@ -126,7 +126,7 @@ class Tally:
             )
 
     def met(self) -> BoolArray:
-        """Which reviewers (lines) met which sources (columns): were asked about every clip, and mostly answered.
+        """Return which reviewers (rows) met which sources (columns): asked about every clip, and mostly answered.
 
         Who is silent about more than half could choose which clips count.
         """

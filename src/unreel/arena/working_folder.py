@@ -1,4 +1,4 @@
-"""Where a season lives: its clips, its answers, who entered, and what was planned."""
+"""Working folder of a season: clips, answers, entrants and plan."""
 
 import json
 from collections import Counter
@@ -69,7 +69,7 @@ class EnteredCreator(Section):
 
 
 class Entrants(Section):
-    """Who entered a season, those that were taken out among them."""
+    """Entrants of a season, withdrawn ones included."""
 
     # Lists that were written before hold knobs too: the recipe beside them tells those.
     model_config = ConfigDict(extra="ignore")
@@ -85,7 +85,7 @@ class Entrants(Section):
 
     @property
     def is_about_pairs(self) -> bool:
-        """Whether reviewers were shown two clips at a time."""
+        """Return whether reviewers saw two clips at a time."""
         return protocol(self.protocol).subject == "pair"
 
     @property
@@ -107,12 +107,12 @@ class Entrants(Section):
 
     @property
     def retired_creators(self) -> frozenset[str]:
-        """What creators that were taken out are called on their board."""
+        """Return the titles of withdrawn creators."""
         shown = self.shown(self.creators)
         return frozenset(shown[each.name] for each in self.creators if each.retired)
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
-        """What each is called on its board, by stable name: its title, with its name where several share one."""
+        """Return the title of each entrant by stable name; shared titles include the name."""
         return tell_apart((each.title, each.name) for each in entrants)
 
 
@@ -158,7 +158,7 @@ class SeasonFolder:
 
     @property
     def benchmark_clips(self) -> "Table":
-        """What was found at the files of the benchmark."""
+        """Return the table of the properties of the benchmark's files."""
         from unreel.engine.table import Table
 
         return Table(self.place / "benchmark.lance", CLIPS)
@@ -169,11 +169,11 @@ class SeasonFolder:
         return self.path / SET
 
     def run(self, folder: str) -> Place:
-        """Where a reviewer's answers are."""
+        """Return the location of a reviewer's answers."""
         return self.place / RUNS / folder
 
     def entrants(self) -> Entrants:
-        """Who entered so far; nobody where nothing was played.
+        """Return the entrants so far; none if the season was not started.
 
         Raises:
             UnreadableSourceError: The list is damaged.
@@ -199,7 +199,7 @@ class SeasonFolder:
         self.place.put(name, text.encode())
 
     def require_played(self) -> Entrants:
-        """Who entered, of a season that was played.
+        """Return the entrants of a started season.
 
         Raises:
             UnreadableSourceError: Nothing was played here.

@@ -1,4 +1,4 @@
-"""Where one clip is made: a folder of its own, and notes that outlive kill -9."""
+"""Working folder of one clip, with notes that survive kill -9."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ class DiskWorkplace:
         return Folder(self.root).make(f"{BENCH}/{self.key}")
 
     def recall(self, what: str) -> str | None:
-        """What was noted under that word, in this or an earlier life."""
+        """Return the value noted under that key, in this or an earlier process."""
         return self._noted().get(what)
 
     def note(self, what: str, told: str) -> None:

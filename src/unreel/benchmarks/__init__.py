@@ -1,1 +1,1 @@
-"""What is judged: sets of clips with their truth, and the published figures. Imports `protocols`, `media`, `stats` and `core`."""
+"""Benchmarks: sets of clips with their ground truth, and the published figures. Imports `protocols`, `media`, `stats` and `core`."""

@@ -1,4 +1,4 @@
-"""What to say of a path that is read in no layout, or in the wrong one."""
+"""Advice for a path that no layout reads, or that was read with the wrong one."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -149,7 +149,7 @@ def _require_plain(place: str, what: str) -> None:
 
 
 def _is_plain(place: str) -> bool:
-    """Whether nothing in it breaks lines, moves a cursor or turns the order of what is shown.
+    """Return whether it contains no line break, cursor movement or change of text direction.
 
     `str.isprintable` alone would refuse the blanks that cameras put into names, joined emoji, private
     characters, and whatever is younger than this Python.

@@ -1,4 +1,4 @@
-"""What unreel understands of a benchmark that somebody brings, before anybody is asked about it."""
+"""Check a user's benchmark before any model is asked."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ _UNKNOWN_US: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumns:
-    """What becomes of the columns of one table."""
+    """Use of the columns of one table."""
 
     table: str
     read: Mapping[str, str]
@@ -45,7 +45,7 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """What an instrument finds in the benchmark."""
+    """Ground truth of a benchmark for a protocol."""
 
     protocol: str
     subject: Subject
@@ -57,7 +57,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why rows cannot be used: how many, and the first of them."""
+    """Reason why rows cannot be used, with their number and the first of them."""
 
     n: int
     first: Rejected
@@ -219,7 +219,7 @@ class _Seen:
             self.first_not_here = self.first_not_here or benchmark.find(entry)
 
     def _compare(self, entry: Entry) -> None:
-        """Whether each instrument about single clips has something to compare with."""
+        """Record which single-clip protocols have ground truth for the entry."""
         for name, asked in self.about_clips.items():
             try:
                 asked.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)

@@ -14,7 +14,7 @@ _Lot = tuple[str, int, Entry]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """How many rows were chosen of how many, and of which side."""
+    """Number of sampled rows and of all rows, by label."""
 
     n: int
     of: int

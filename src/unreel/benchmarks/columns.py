@@ -1,4 +1,4 @@
-"""Which column of a table holds what: known names, or a mapping that the user gives."""
+"""Map the columns of a table to fields: by known names, or by the user's mapping."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ _SHAPES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where the rows of one table say what."""
+    """Columns of one table by field."""
 
     columns: Mapping[str, tuple[str, ...]]
     """Columns to look in, by field, first match first."""
@@ -120,7 +120,7 @@ class Binding:
         return found
 
     def cell(self, row: Cells, field: str) -> object:
-        """What `row` says of `field`; None where it is silent."""
+        """Return the value of `field` in `row`; None if it is empty."""
         for column in self.columns.get(field, ()):
             if column in row:
                 return row[column]

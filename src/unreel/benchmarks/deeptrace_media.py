@@ -23,7 +23,7 @@ TOTAL_BYTES: Final = 64 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaReport:
-    """How the files and the rows of the benchmark match."""
+    """Match between the files and the rows of the benchmark."""
 
     n_present: int
     """Files that rows name and that are there, in a folder or in an archive."""
@@ -112,7 +112,7 @@ def named_locations(root: Path) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
-    """What one archive holds."""
+    """Members of one archive."""
 
     parts: tuple[Path, ...]
     members: Mapping[str, ZipInfo]
@@ -155,7 +155,7 @@ def _require_room(place: str, members: Mapping[str, ZipInfo], folders: set[str])
 
 
 def _place(member: str, folder: str) -> str:
-    """Where `member` belongs below the benchmark's folder, whether or not the archive names it."""
+    """Return the path of `member` below the benchmark's folder, whether or not the archive contains it."""
     parts = PurePosixPath(cells.location(member, "member")).parts
     below = parts[parts.index(folder) + 1 :] if folder in parts[:-1] else parts
     return "/".join((folder, *below))

@@ -15,7 +15,7 @@ REASONS_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredFacts:
-    """What the source says of the file; None where it says nothing. The file itself may differ."""
+    """Properties of the file as declared by the source; None if not declared. The file itself may differ."""
 
     width: int | None = None
     height: int | None = None
@@ -82,7 +82,7 @@ Row = Entry | Rejected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """How much a benchmark holds."""
+    """Counts of a benchmark's content."""
 
     entries: Mapping[tuple[str, Label], int]
     """Clips by split and side."""

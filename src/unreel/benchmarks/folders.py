@@ -106,7 +106,7 @@ def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether `path`, with all links followed, is `root` or lies below it; not where that has no end."""
+    """Return whether `path`, with all links followed, is `root` or inside it; False for endless links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):  # a name that is too long, or links in a circle

@@ -1,4 +1,4 @@
-"""How much of a stranger's table, folder or archive is taken, in one place.
+"""Size limits for untrusted tables, folders and archives.
 
 How many rows a table and how many files a folder may have is the setting `UNREEL_TABLE_ROWS`.
 """

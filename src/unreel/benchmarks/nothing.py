@@ -1,4 +1,4 @@
-"""Why nothing of a benchmark can be measured, and what would help. A table of no figures is no success."""
+"""Explain why nothing of a benchmark can be measured, with advice."""
 
 import difflib
 from collections.abc import Collection, Sequence

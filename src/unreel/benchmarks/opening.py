@@ -36,7 +36,7 @@ MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
 
 
 class Layout(StrEnum):
-    """How a benchmark lies on disk."""
+    """Layout of a benchmark on disk."""
 
     DEEPTRACE = "deeptrace"
     """`all_data.json` and its videos: `unreel.benchmarks.deeptrace`."""

@@ -47,7 +47,7 @@ class PairedEntries:
 
 
 def pair_name(*names: str) -> str:
-    """What a pair is called by the names of its clips, in the order shown."""
+    """Return the name of a pair from the names of its clips, in the order shown."""
     return BETWEEN.join(names)
 
 

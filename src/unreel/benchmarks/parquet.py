@@ -125,7 +125,7 @@ def _require_small_footer(raw: BinaryIO) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extent:
-    """What the values of one column of one row group come to, at most."""
+    """Maximum size of the values of one column in one row group."""
 
     nested: bool
     n_values: int
@@ -139,7 +139,7 @@ class _Extent:
     """The fewest values of such a page; the last one does not count."""
 
     def batch_bytes(self, n_rows: int) -> int:
-        """What `n_rows` rows of it come to."""
+        """Return the size of `n_rows` rows."""
         if self.nested:
             return self.whole_bytes  # one row may hold all of them
         pages = n_rows // max(1, self.page_values) + 2
@@ -147,7 +147,7 @@ class _Extent:
 
 
 def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
-    """How many rows of `group` can be read at once."""
+    """Return the number of rows of `group` that fit into one batch."""
     extents = list(_extents(raw, file, group, columns))
     if sum(extent.n_values for extent in extents if extent.nested) > PARQUET_NESTED_VALUES:
         msg = f"more than {PARQUET_NESTED_VALUES} nested values in one row group"

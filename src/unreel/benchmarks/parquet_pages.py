@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file come to once they are unpacked, from their own headers.
+"""Uncompressed sizes of the pages of a Parquet file, from their headers.
 
 The footer's sizes are claims, and a dictionary lets a few bytes stand for gigabytes: a string of a
 megabyte, named by a million rows, is a file of three kilobytes. The headers of pages are what the
@@ -42,12 +42,12 @@ class Page:
 
     @property
     def is_dictionary(self) -> bool:
-        """Whether it holds the values that other pages refer to."""
+        """Return whether it is a dictionary page."""
         return self.kind == _DICTIONARY
 
     @property
     def refers(self) -> bool:
-        """Whether its values are numbers of entries in the dictionary."""
+        """Return whether its values are indices into the dictionary."""
         return self.encoding in _BY_DICTIONARY and not self.is_dictionary
 
 

@@ -1,4 +1,4 @@
-"""What people are worth on a benchmark, in the figures of its instruments: the file that lies beside its table."""
+"""Human scores on a benchmark in the metrics of its protocols, stored next to its table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ def write_people(folder: Folder, people: People) -> None:
 
 
 def read_people(root: Path) -> People | None:
-    """What people are worth on the benchmark at `root`; `None` where nobody says.
+    """Return the human scores on the benchmark at `root`; `None` if there are none.
 
     Raises:
         UnreadableSourceError: The file is there, and cannot be read.

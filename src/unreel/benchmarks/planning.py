@@ -48,7 +48,7 @@ class Found(Generic[C]):
     cleaned: C | Failure | None = None
 
     def under(self, condition: Condition) -> C | Failure | None:
-        """What `condition` shows; None where there is nothing to show, so nothing to measure."""
+        """Return the input under `condition`; None if there is nothing to show."""
         return self.clip if condition.watermark == "kept" else self.cleaned
 
 
@@ -85,7 +85,7 @@ class Unaskable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is asked about each clip."""
+    """Protocol and conditions of the questions about each clip."""
 
     instrument: Instrument
     conditions: tuple[Condition, ...]
@@ -99,7 +99,7 @@ class Scope:
 
     @property
     def shows_cleaned(self) -> bool:
-        """Whether clips without their watermark are shown."""
+        """Return whether clips without watermark are shown."""
         return any(condition.watermark == "removed" for condition in self.conditions)
 
 
@@ -129,7 +129,7 @@ def plan_questions(
 def require_some(
     planned: Iterable[Planned[C] | Unaskable | Rejected], scope: Scope, *, source: str
 ) -> Iterator[Planned[C] | Unaskable | Rejected]:
-    """What is planned about `source`, as it comes.
+    """Yield the planned items of `source`; raise if there are none.
 
     Raises:
         UnreadableSourceError: At its end, where no question was among it.

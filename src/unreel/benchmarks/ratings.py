@@ -58,7 +58,7 @@ def agree(ratings: Sequence[Rating]) -> Rating:
 
 
 def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
-    """What the errors of the clip are about, as `human states` or `human-states`."""
+    """Return the error family of the clip, from `human states` or `human-states`."""
     said = cells.text(binding.cell(row, "error_family"), "error_family")
     word = said.lower().replace("_", "-").replace(" ", "-")
     families = [family.value for family in ErrorFamily]

@@ -1,4 +1,4 @@
-"""What goes by while a benchmark is read: what tells it from another one, and why nothing of it may be left."""
+"""Statistics collected while a benchmark is read: its identity, and reasons for an empty result."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _JUDGED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What tells one benchmark from another, wherever it lies and in whichever order its rows come."""
+    """Identity of a benchmark, independent of its path and the order of its rows."""
 
     fingerprint: str
     n_entries: int
@@ -75,7 +75,7 @@ class Reading:
         return Identity(fingerprint=f"{_SCHEME}-{total:064x}", n_entries=self.n_entries)
 
     def nothing(self, source: str, split: str | None) -> UnreelError:
-        """Why no entry of `source` was left, and what would help."""
+        """Return an error that explains why no entry of `source` remains, with advice."""
         if self.n_entries and split is not None:
             return no_such_split(split, self.splits)
         return no_entry(source, self.rejected, n_rejected=self.n_rejected)

@@ -94,7 +94,7 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
 
 
 def facts_of(row: Cells, binding: Binding) -> DeclaredFacts:
-    """What `row` declares of its file."""
+    """Return the declared properties of the file of `row`."""
     width, height, n_frames, duration_us = (
         None if cells.is_blank(cell) else cells.whole(cell, field)
         for field in ("width", "height", "n_frames", "duration_us")

@@ -15,7 +15,7 @@ def write_truths(name: str, truths: tuple[Any, ...]) -> str:
 
 
 def read_truths(name: str, text: str) -> tuple[Any, ...]:
-    """What `write_truths` wrote, as the instrument's scorer takes it."""
+    """Read the output of `write_truths` for the protocol's scorer."""
     truths: tuple[Any, ...] = _codec(name).validate_json(text)
     return truths
 

@@ -28,7 +28,7 @@ FILES_IN_A_FOLDER: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a writer wrote and what it could not."""
+    """Written items, and items that could not be written."""
 
     n_entries: int
     refused: tuple[Rejected, ...]

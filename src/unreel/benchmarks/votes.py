@@ -51,7 +51,7 @@ class JoinedVotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteScores:
-    """What people's votes are worth, in the figures of `reality`."""
+    """Scores of people's votes in the metrics of `reality`."""
 
     votes: Scorecard
     """Every vote counts once."""

@@ -9,62 +9,59 @@ from unreel.cli.late import LateGroup, Word
 from unreel.core.registry import Lazy
 
 _WORDS: Final[Mapping[str, Word]] = {
-    "up": Word(Lazy("unreel.cli.annotate_up:up"), "Start Label Studio, for as long as it runs."),
-    "push": Word(Lazy("unreel.cli.annotate_push:push"), "Bring clips before annotators."),
-    "links": Word(Lazy("unreel.cli.annotate_pull:links"), "Print each annotator's own link."),
-    "pull": Word(Lazy("unreel.cli.annotate_pull:pull"), "Fetch what annotators saved."),
+    "up": Word(Lazy("unreel.cli.annotate_up:up"), "Start Label Studio."),
+    "push": Word(Lazy("unreel.cli.annotate_push:push"), "Create annotation tasks in Label Studio."),
+    "links": Word(Lazy("unreel.cli.annotate_pull:links"), "Print the link of each annotator."),
+    "pull": Word(Lazy("unreel.cli.annotate_pull:pull"), "Fetch the annotators' answers."),
     "status": Word(
-        Lazy("unreel.cli.annotate_pull:status"), "Tell how far each annotator is, and how fast."
+        Lazy("unreel.cli.annotate_pull:status"), "Print progress and speed of each annotator."
     ),
     "report": Word(
         Lazy("unreel.cli.annotate_report:report"),
-        "Show a campaign on one page, disagreements first.",
+        "Write a campaign as one page, disagreements first.",
     ),
     "consensus": Word(
         Lazy("unreel.cli.annotate_consensus:consensus"),
-        "Tell what people settled on, and who said otherwise.",
+        "Print the consensus of each task, and who disagrees.",
     ),
     "review": Word(
         Lazy("unreel.cli.annotate_consensus:review"),
-        "Accept what would stand for a task, or send it back.",
+        "Accept the consensus of a task, or send it back.",
     ),
     "quality": Word(
         Lazy("unreel.cli.annotate_quality:quality"),
-        "Tell who answers well, has changed, or does not look.",
+        "Print the quality of each annotator, with alarms.",
     ),
     "exclude": Word(
         Lazy("unreel.cli.annotate_people:exclude"),
-        "Leave an annotator's judgements out; they stay in the ledger.",
+        "Exclude an annotator's judgements; they stay in the ledger.",
     ),
     "include": Word(
-        Lazy("unreel.cli.annotate_people:include"), "Let an annotator's judgements count again."
+        Lazy("unreel.cli.annotate_people:include"), "Include an annotator's judgements again."
     ),
     "polish": Word(
-        Lazy("unreel.cli.annotate_polish:polish"), "Have a model merge what people wrote."
+        Lazy("unreel.cli.annotate_polish:polish"), "Merge rationales with a language model."
     ),
     "confirm": Word(
-        Lazy("unreel.cli.annotate_polish:confirm"), "Say that a polished text means the same."
+        Lazy("unreel.cli.annotate_polish:confirm"),
+        "Confirm that a polished text keeps its meaning.",
     ),
     "publish": Word(
         Lazy("unreel.cli.annotate_publish:publish"),
-        "Write what people settled on as a benchmark.",
+        "Write the consensus as a benchmark.",
     ),
-    "pairs": Word(
-        Lazy("unreel.cli.annotate_pairs:pairs"), "Choose the pairs of clips that people compare."
-    ),
-    "rank": Word(
-        Lazy("unreel.cli.annotate_pairs:rank"), "Put clips in order, from what people preferred."
-    ),
+    "pairs": Word(Lazy("unreel.cli.annotate_pairs:pairs"), "Choose pairs of clips to compare."),
+    "rank": Word(Lazy("unreel.cli.annotate_pairs:rank"), "Rank clips by preferences."),
     "convert": Word(
         Lazy("unreel.cli.annotate_convert:convert"),
-        "Turn marked videos of Labelbox, CVAT or Label Studio into another's.",
+        "Convert annotations between Labelbox, CVAT and Label Studio.",
     ),
 }
 
 
 @click.command(cls=LateGroup, words=_WORDS)
 def annotate() -> None:
-    """Ask people about clips through Label Studio, and settle what they say.
+    """Annotate clips with people in Label Studio, and compute a consensus.
 
-    The ledger keeps every judgement as it was given; consensus, review and exclusion are worked out from it.
+    The ledger stores every judgement unchanged; consensus, reviews and exclusions are computed from it.
     """

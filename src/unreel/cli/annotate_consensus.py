@@ -13,21 +13,21 @@ from unreel.core.registry import Lazy
 @click.command()
 @click.argument("campaign")
 @rule_options
-@click.option("--open", "only_open", is_flag=True, help="Show tasks without a consensus alone.")
+@click.option("--open", "only_open", is_flag=True, help="Show only the tasks without a consensus.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write all of it to a file of JSON too.",
+    help="Also write the complete result to this JSON file.",
 )
 @ledger_option
 @form_option
 @json_option
 def consensus(*, as_json: bool, **given: Any) -> None:
-    """Tell what the people of CAMPAIGN settled on, task by task, with everybody who said otherwise.
+    """Print the consensus of each task of CAMPAIGN, with the annotators who disagree.
 
-    Nothing is written to the ledger: another rule gives another consensus of the same judgements.
+    The ledger is not changed: another rule computes another consensus from the same judgements.
 
-    Ends with status 1 where nothing could be settled.
+    Exits with status 1 if no task has a consensus.
     """
     job = "unreel.cli.annotate_consensus_job:tell_consensus"
     Lazy(job, "annotate").load()(given, as_json=as_json)
@@ -36,19 +36,31 @@ def consensus(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.argument("task")
-@click.option("--accept", "verdict", flag_value="accept", help="What stands may stand.")
-@click.option("--send-back", "verdict", flag_value="send-back", help="It must be judged again.")
-@click.option("--take", metavar="ANNOTATOR", help="This annotator's word stands.")
-@click.option("--by", required=True, metavar="NAME", help="Who looked; nobody who judged the task.")
-@click.option("--why", default="", metavar="TEXT", help="Kept beside it; needed to send back.")
+@click.option("--accept", "verdict", flag_value="accept", help="Accept the present consensus.")
+@click.option(
+    "--send-back", "verdict", flag_value="send-back", help="Send the task back to be judged again."
+)
+@click.option("--take", metavar="ANNOTATOR", help="Take this annotator's answer.")
+@click.option(
+    "--by",
+    required=True,
+    metavar="NAME",
+    help="Name of the person who checked; must not have judged the task.",
+)
+@click.option(
+    "--why",
+    default="",
+    metavar="TEXT",
+    help="Reason, stored with the decision. Required with --send-back.",
+)
 @rule_options
 @ledger_option
 @json_option
 def review(*, as_json: bool, **given: Any) -> None:
-    """Review what would stand for TASK of CAMPAIGN: its id, or the name of its clip.
+    """Accept or send back the consensus of TASK (its id, or the name of its clip) in CAMPAIGN.
 
-    The review is kept in the ledger and holds for this very value: once other judgements change it, the
-    task waits for another one.
+    The decision is stored in the ledger for the present value. If later judgements change the value, the
+    task needs another review.
     """
     job = "unreel.cli.annotate_consensus_job:keep_review"
     Lazy(job, "annotate").load()(given, as_json=as_json)

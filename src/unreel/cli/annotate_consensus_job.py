@@ -1,4 +1,4 @@
-"""What `unreel annotate consensus` and `review` load when they run."""
+"""Implementation of `unreel annotate consensus` and `review`, imported when they run."""
 
 import sys
 import time

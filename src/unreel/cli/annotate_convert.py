@@ -13,23 +13,31 @@ _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--to", "written_as", required=True, type=click.Choice(_FORMATS), help="The format.")
 @click.option(
-    "--from", "read_as", type=click.Choice(_FORMATS), help="FILE's own.  [default: by its content]"
+    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Target format."
 )
 @click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="New folder."
+    "--from",
+    "read_as",
+    type=click.Choice(_FORMATS),
+    help="Format of FILE.  [default: detected from its content]",
 )
-@click.option("--rate", metavar="FPS", help="Frames a second, 30000/1001 for example.")
-@click.option("--size", metavar="WIDTHxHEIGHT", help="Pixels of a frame.")
-@click.option("--frames", type=click.IntRange(1), help="Frames of a video.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New output folder.",
+)
+@click.option("--rate", metavar="FPS", help="Frames per second, for example 30000/1001.")
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size in pixels.")
+@click.option("--frames", type=click.IntRange(1), help="Number of frames in a video.")
 @json_option
 def convert(*, as_json: bool, **given: Any) -> None:
-    """Write the marked videos of FILE as another tool's file.
+    """Convert the annotated videos of FILE to another tool's format.
 
-    --rate, --size and --frames stand in where FILE does not say them: CVAT tells no rate, Label Studio no
-    size. Whatever the other format has no place for is told.
+    --rate, --size and --frames supply values that FILE lacks: CVAT stores no frame rate, Label Studio no
+    frame size. Values that the target format cannot store are reported.
 
-    Ends with status 1 where something was not written.
+    Exits with status 1 if something was not written.
     """
     Lazy("unreel.cli.annotate_convert_job:write_converted").load()(given, as_json=as_json)

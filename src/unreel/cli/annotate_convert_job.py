@@ -1,4 +1,4 @@
-"""What `unreel annotate convert` loads when it runs."""
+"""Implementation of `unreel annotate convert`, imported when it runs."""
 
 import re
 import sys

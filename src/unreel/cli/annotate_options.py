@@ -37,13 +37,12 @@ def ledger_option(command: F) -> F:
 def studio_options(command: F) -> F:
     """Add which Label Studio is meant to a command; `annotate.studio.settings` finds it."""
     command = click.option(
-        "--in-clear", is_flag=True, help="Let the token travel to --url without encryption."
+        "--in-clear", is_flag=True, help="Allow sending the token to --url without encryption."
     )(command)
     command = click.option(
         "--url",
         metavar="ADDRESS",
-        help="A Label Studio that runs already; its token is in LABEL_STUDIO_API_KEY.  "
-        "[default: the one of `unreel annotate up`]",
+        help="URL of a running Label Studio; its token is read from LABEL_STUDIO_API_KEY.  [default: the one started by `unreel annotate up`]",
     )(command)
     return state_option(command)
 
@@ -53,7 +52,7 @@ def state_option(command: F) -> F:
     return click.option(
         "--state",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of Label Studio's secrets, rows and copies.  [default: studio in UNREEL_STATE]",
+        help="Folder with Label Studio's secrets, database and copies.  [default: studio in UNREEL_STATE]",
     )(command)
 
 
@@ -64,26 +63,26 @@ def rule_options(command: F) -> F:
         type=click.IntRange(0),
         default=0,
         show_default=True,
-        help="How many who did not judge a task must have accepted what stands for it.",
+        help="Number of people outside the task who must have accepted its consensus.",
     )(command)
     command = click.option(
         "--method",
         type=click.Choice(["majority", "dawid-skene"]),
         default="majority",
         show_default=True,
-        help="Everybody counts the same, or by how they were seen to answer.",
+        help="Weight of annotators: equal, or by estimated accuracy.",
     )(command)
     command = click.option(
         "--min-overlap",
         type=click.IntRange(1),
         default=2,
         show_default=True,
-        help="How many people must have judged a task.",
+        help="Minimum number of judgements per task.",
     )(command)
     return click.option(
         "--quorum",
         type=click.IntRange(1),
         default=2,
         show_default=True,
-        help="How many people must say the same, or mark the same fault.",
+        help="Minimum number of people who must agree on an answer or a trace.",
     )(command)

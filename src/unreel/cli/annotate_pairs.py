@@ -17,20 +17,24 @@ from unreel.core.registry import Lazy
     "--plan",
     required=True,
     type=click.Choice(["strict", "gain"]),
-    help="All pairs of different scores, or those whose results tell most.",
+    help="strict: all pairs with different scores. gain: the pairs with the highest information gain.",
 )
 @click.option(
     "--clips",
     type=click.Choice(["vrb", "all"]),
     default="vrb",
     show_default=True,
-    help="Under strict: VideoRealBench's 30 by score, or all that are scored.",
+    help="With --plan strict: VideoRealBench's 30 clips per score, or all scored clips.",
 )
 @click.option(
-    "--n", type=click.IntRange(1), help="Pairs to choose.  [default: strict all, gain 100]"
+    "--n", type=click.IntRange(1), help="Number of pairs.  [default: strict all, gain 100]"
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Draws clips and settles ties."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for sampling clips and breaking ties.",
 )
 @click.option("--campaign", help="Under gain: weigh what this campaign's people said already.")
 @layout_option
@@ -39,15 +43,15 @@ from unreel.core.registry import Lazy
     type=click.Path(dir_okay=False, path_type=Path),
     default="pairs.csv",
     show_default=True,
-    help="Table for `push --pairs`.",
+    help="Output table for `push --pairs`.",
 )
 @ledger_option
 @json_option
 def pairs(*, as_json: bool, **given: Any) -> None:
-    """Choose the pairs of clips of BENCHMARK that people compare.
+    """Choose the pairs of clips of BENCHMARK that annotators compare.
 
-    strict is VideoRealBench's way: 30 clips scored 1 to 5, and all 345 pairs of different scores. gain asks
-    first what is least known, and again after each batch that was judged: give it the campaign.
+    strict is VideoRealBench's method: 30 clips scored 1 to 5, and all 345 pairs with different scores. gain
+    selects the pairs with the largest expected information; run it again with --campaign after each batch.
     """
     Lazy("unreel.cli.annotate_pairs_job:write_plan", extra="annotate").load()(
         given, as_json=as_json
@@ -56,14 +60,16 @@ def pairs(*, as_json: bool, **given: Any) -> None:
 
 @click.command()
 @click.argument("campaign")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws for intervals.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of the intervals."
+)
 @ledger_option
 @json_option
 def rank(*, as_json: bool, **given: Any) -> None:
-    """Put the clips of CAMPAIGN in order, from preferences or from one question's answers.
+    """Rank the clips of CAMPAIGN from preferences, or from the answers to one question.
 
-    Strengths are Bradley and Terry's, with intervals. Intervals draw pairs anew, or whole annotators where
-    answers were turned into pairs.
+    Strengths follow the Bradley-Terry model. Intervals resample pairs, or annotators if answers were
+    converted into pairs.
     """
     Lazy("unreel.cli.annotate_pairs_job:tell_ranking", extra="annotate").load()(
         given, as_json=as_json

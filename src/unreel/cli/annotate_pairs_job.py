@@ -1,4 +1,4 @@
-"""What `unreel annotate pairs` and `rank` load when they run."""
+"""Implementation of `unreel annotate pairs` and `rank`, imported when they run."""
 
 from collections.abc import Mapping
 from typing import Any, Final

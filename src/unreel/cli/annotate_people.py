@@ -15,18 +15,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _decision(command: F) -> F:
     """Add what every decision about a person takes."""
     command = click.option(
-        "--by", default="lead", show_default=True, metavar="NAME", help="Who decides it."
+        "--by",
+        default="lead",
+        show_default=True,
+        metavar="NAME",
+        help="Name of the person who decides.",
     )(json_option(ledger_option(command)))
-    command = click.option("--why", required=True, metavar="TEXT", help="Kept beside it.")(command)
+    command = click.option(
+        "--why", required=True, metavar="TEXT", help="Reason, stored with the decision."
+    )(command)
     return click.argument("campaign")(click.argument("annotator")(command))
 
 
 @click.command()
 @_decision
 def exclude(*, as_json: bool, **given: Any) -> None:
-    """Leave the judgements of ANNOTATOR out of CAMPAIGN: they are kept, and count no longer.
+    """Exclude the judgements of ANNOTATOR from CAMPAIGN. They stay in the ledger.
 
-    Consensus, agreement and everything published from now on are worked out without them.
+    Consensus, agreement and later publications are computed without them.
     """
     _tell(given, counts=False, as_json=as_json)
 
@@ -34,7 +40,7 @@ def exclude(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @_decision
 def include(*, as_json: bool, **given: Any) -> None:
-    """Let the judgements of ANNOTATOR in CAMPAIGN count again."""
+    """Include the judgements of ANNOTATOR in CAMPAIGN again."""
     _tell(given, counts=True, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""What `unreel annotate exclude` and `include` load when they run."""
+"""Implementation of `unreel annotate exclude` and `include`, imported when they run."""
 
 import time
 from collections.abc import Mapping

@@ -11,21 +11,34 @@ from unreel.core.registry import Lazy
 
 @click.command()
 @click.argument("campaign")
-@click.option("--model", help="Who polishes, `provider/name@URL`.  [default: nobody: list texts]")
-@click.option("--again", is_flag=True, help="Ask about texts too that are there already.")
-@click.option("--quorum", type=click.IntRange(1), default=2, show_default=True, help="As publish.")
 @click.option(
-    "--min-overlap", type=click.IntRange(1), default=2, show_default=True, help="As publish."
+    "--model",
+    help="Model that polishes, `provider/name@URL`.  [default: none, only list the texts]",
+)
+@click.option("--again", is_flag=True, help="Polish texts again that are already stored.")
+@click.option(
+    "--quorum",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="As in `unreel annotate publish`.",
+)
+@click.option(
+    "--min-overlap",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="As in `unreel annotate publish`.",
 )
 @ledger_option
 @json_option
 def polish(*, as_json: bool, **given: Any) -> None:
-    """Have a language model merge the rationales of CAMPAIGN, with VideoRealBench's own prompt.
+    """Merge the rationales of CAMPAIGN with a language model and VideoRealBench's prompt.
 
-    What people wrote stays. A check flags texts that may mean something else; a text counts once a person
-    confirmed it. What was polished already is not asked again.
+    The annotators' texts are kept. A check flags texts whose meaning may have changed; a polished text is
+    used after a person confirmed it. Stored texts are not polished again.
 
-    Ends with status 1 where the model gave no text.
+    Exits with status 1 if the model returned no text for a task.
     """
     Lazy("unreel.cli.annotate_polish_job:polish_campaign", extra="annotate").load()(
         given, as_json=as_json
@@ -35,12 +48,18 @@ def polish(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.argument("task")
-@click.option("--by", required=True, metavar="NAME", help="Who read it.")
-@click.option("--reject", is_flag=True, help="It says something else: what people wrote stands.")
+@click.option(
+    "--by", required=True, metavar="NAME", help="Name of the person who reviewed the polished text."
+)
+@click.option(
+    "--reject",
+    is_flag=True,
+    help="Reject the polished text because its meaning changed; keep the annotators' text.",
+)
 @ledger_option
 @json_option
 def confirm(*, as_json: bool, **given: Any) -> None:
-    """Say that the polished text of TASK, its id or its clip's name, means what people wrote."""
+    """Confirm that the polished text of TASK (its id, or its clip's name) keeps the annotators' meaning."""
     Lazy("unreel.cli.annotate_polish_job:confirm_text", extra="annotate").load()(
         given, as_json=as_json
     )

@@ -1,4 +1,4 @@
-"""What `unreel annotate polish` and `confirm` load when they run."""
+"""Implementation of `unreel annotate polish` and `confirm`, imported when they run."""
 
 import sys
 import time

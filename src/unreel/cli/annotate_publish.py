@@ -23,7 +23,7 @@ from unreel.core.registry import Lazy
     "--benchmark",
     metavar="PATH",
     type=click.Path(exists=True, path_type=Path),
-    help="Where the clips are listed now.  [default: where they were when they were pushed]",
+    help="Present path of the benchmark.  [default: its path at the push]",
 )
 @rule_options
 @media_option("copy", "link")
@@ -32,18 +32,16 @@ from unreel.core.registry import Lazy
     is_flag=True,
     help="Under reality and pass-fail: keep clips that people did not settle, with their makers' label.",
 )
-@click.option("--names", "named", is_flag=True, help="People stand under their own names.")
-@click.option("--seed", default=0, show_default=True, help="Of intervals, and of people's numbers.")
 @ledger_option
 @json_option
 def publish(*, as_json: bool, **given: Any) -> None:
-    """Write what people settled on in CAMPAIGN as a benchmark that `eval` and `train` read.
+    """Write the consensus of CAMPAIGN as a benchmark for `eval` and `train`.
 
-    Beside it lie every judgement as it was given, what stands and who dissents, what people are worth in
-    the figures of models, and a card with how far they agree. Annotators stand under numbers unless
-    --names is given.
+    The folder also contains every judgement unchanged, the consensus with dissenting annotators, the
+    annotators' scores in the metrics of models, and a card with their agreement. Annotators appear under
+    numbers unless --names is given.
 
-    Ends with status 1 where clips were left out.
+    Exits with status 1 if clips were excluded.
     """
     Lazy("unreel.cli.annotate_publish_job:publish_campaign", "annotate").load()(
         given, as_json=as_json

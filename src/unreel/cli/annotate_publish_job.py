@@ -1,4 +1,4 @@
-"""What `unreel annotate publish` loads when it runs."""
+"""Implementation of `unreel annotate publish`, imported when it runs."""
 
 import sys
 from collections import Counter

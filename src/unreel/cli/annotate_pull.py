@@ -12,15 +12,15 @@ from unreel.core.registry import Lazy
 
 @click.command()
 @click.argument("campaign")
-@click.option("--passwords", is_flag=True, help="Print the passwords that were made here too.")
+@click.option("--passwords", is_flag=True, help="Also print the passwords created by `push`.")
 @studio_options
 @ledger_option
 @json_option
 def links(*, as_json: bool, **given: Any) -> None:
-    """Print the links of CAMPAIGN: one for each annotator and batch, to be sent to nobody else.
+    """Print the links of CAMPAIGN, one per annotator and batch. Send each only to its annotator.
 
-    A link asks for the login and then shows one task after the other. No password is in it; those that
-    were made here are told with --passwords.
+    A link asks for the login and then shows one task after the other. It contains no password; use
+    --passwords to print those created by `push`.
     """
     Lazy("unreel.cli.annotate_pull_job:print_links", "annotate").load()(given, as_json=as_json)
 
@@ -36,7 +36,7 @@ def links(*, as_json: bool, **given: Any) -> None:
 @click.option(
     "--decisions",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what people decided of a queue, for `decisions` of `[screen]` in a recipe.",
+    help="Write the decisions of a screening queue to this file, for `decisions` of `[screen]` in a recipe.",
 )
 @studio_options
 @ledger_option
@@ -57,8 +57,8 @@ def pull(*, as_json: bool, **given: Any) -> None:
 @ledger_option
 @json_option
 def status(*, as_json: bool, **given: Any) -> None:
-    """Tell of each annotator of CAMPAIGN what is done and left, how fast, and how far others agree.
+    """Print the progress, speed and agreement of each annotator of CAMPAIGN.
 
-    It reads the ledger alone: `pull` first.
+    Reads only the ledger: run `pull` first.
     """
     Lazy("unreel.cli.annotate_pull_job:print_status", "annotate").load()(given, as_json=as_json)

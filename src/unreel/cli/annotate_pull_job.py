@@ -38,7 +38,7 @@ def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """What is new, and what of it cannot be used."""
+    """Pull new answers, and report those that cannot be used."""
     campaign, decided = given["campaign"], {}
     with open_desk(given, read_settings()) as (client, ledger):
         with Meter() as meter:

@@ -12,66 +12,68 @@ from unreel.core.registry import Lazy
 
 @click.command()
 @click.argument("bench", metavar="BENCH", type=click.Path(exists=True, path_type=Path))
-@click.option("--campaign", required=True, metavar="NAME", help="What the campaign is called.")
+@click.option("--campaign", required=True, metavar="NAME", help="Name of the campaign.")
 @click.option(
     "--interface",
     required=True,
     metavar="WORD",
-    help="What is asked: screening, trace, realism, preference, reality or pass-fail.",
+    help="Interface: screening, trace, realism, preference, reality or pass-fail.",
 )
-@click.option("--question", default="", help="What pass-fail asks.")
+@click.option("--question", default="", help="Question of the pass-fail interface.")
 @click.option(
     "--annotators",
     required=True,
     metavar="LIST|FILE",
-    help="Who is asked: NAME=ADDRESS with commas between, or a file with one in each line.",
+    help="Annotators: NAME=E-MAIL separated by commas, or a file with one per line.",
 )
 @click.option(
     "--overlap",
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="How many people judge each task.",
+    help="Number of annotators per task.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of orders, sides and arms.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Random seed of task order, sides and study arms."
+)
 @click.option(
     "--gold",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Tasks with known answers that everybody gets, among the others.",
+    help="Tasks with known answers that every annotator receives among the others.",
 )
 @click.option(
     "--prefill",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSONL of marks that half of the tasks show beforehand; the other half stays blind.",
+    help="JSONL file of annotations to pre-fill in half of the tasks; the other half stays blind.",
 )
 @click.option(
     "--pairs",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Under preference: what `unreel annotate pairs` chose.  [default: all pairs]",
+    help="With --interface preference: table of `unreel annotate pairs`.  [default: all pairs]",
 )
 @click.option(
     "--guidelines",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="HTML that annotators read first.  [default: the interface's own]",
+    help="HTML file with instructions for annotators.  [default: the interface's own]",
 )
 @click.option(
     "--copies",
     "media",
     metavar="s3://BUCKET/PREFIX",
-    help="Keep the copies in a store, and let browsers fetch them by links that last 7 days.",
+    help="Store the copies at this s3:// prefix; browsers load them by links that are valid for 7 days.",
 )
 @studio_options
 @ledger_option
 @trusted_option
 @json_option
 def push(*, as_json: bool, **given: Any) -> None:
-    """Bring the clips of BENCH before annotators in Label Studio, each in an order of their own.
+    """Create the tasks of BENCH in Label Studio, in a separate order for each annotator.
 
-    Clips are copied once to a constant rate from 0 on, so that the frame that is marked is the frame that
-    was shown. Run it again after a kill, or with new clips in BENCH: what is there stays, and new clips
-    become a batch of their own. For screening, BENCH is the folder of `unreel curate`, or its queue.
+    Clips are copied once to a constant frame rate starting at 0, so that the annotated frame is the frame
+    shown. Run it again after a crash or with new clips in BENCH: existing tasks stay, and new clips form a
+    new batch. For screening, BENCH is the folder of `unreel curate`, or its queue.
 
     Where somebody changed a screen or a task in Label Studio, answers given since are quarantined, and
     the screen or task is restored.

@@ -16,17 +16,18 @@ from unreel.core.registry import Lazy
     type=click.FloatRange(0, 1),
     default=0.8,
     show_default=True,
-    help="Share of known clips that qualifies.",
+    help="Minimum accuracy on known clips.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of intervals.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
 @ledger_option
 @form_option
 @json_option
 def quality(*, as_json: bool, **given: Any) -> None:
-    """Tell how well each annotator of CAMPAIGN answers, with intervals.
+    """Print the quality of each annotator of CAMPAIGN, with intervals.
 
-    Right: share of right answers to known clips. Informed: how much answers depend on the clip, by all
-    others' answers. Same answer: with others on the same task. An alarm tells who has changed, who does
-    not look, and times out of the ordinary; nobody is left out for it: that is `exclude`.
+    Right: accuracy on known clips. Informed: dependence of the answers on the clip, measured by all other
+    answers. Same answer: agreement with others on the same task. Alarms report annotators whose answers
+    changed, who answer without looking, or whose times are unusual. No annotator is excluded
+    automatically: use `exclude`.
     """
     Lazy("unreel.cli.annotate_quality_job:tell_quality", "annotate").load()(given, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What `unreel annotate quality` loads when it runs."""
+"""Implementation of `unreel annotate quality`, imported when it runs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -16,33 +16,33 @@ from unreel.core.registry import Lazy
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the page.",
+    help="Output folder of the page.",
 )
 @click.option(
     "--copies",
     "media",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the copies that annotators saw.  [default: where `up` serves them from]",
+    help="Folder of the copies shown to annotators.  [default: the one served by `up`]",
 )
-@click.option("--url", metavar="ADDRESS", help="Of Label Studio, for ways back to the tasks.")
+@click.option("--url", metavar="ADDRESS", help="URL of Label Studio, for links to the tasks.")
 @click.option(
     "--most",
     type=click.IntRange(1),
     default=200,
     show_default=True,
-    help="Disagreements on the page; its table has all tasks.",
+    help="Number of disagreements to show. The table lists all tasks.",
 )
 @rule_options
-@click.option("--seed", default=0, show_default=True, help="Of intervals.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
 @state_option
 @ledger_option
 @json_option
 def report(*, as_json: bool, **given: Any) -> None:
-    """Write CAMPAIGN as one page: what people disagree about first.
+    """Write CAMPAIGN as one page, disagreements first.
 
-    Each disagreement has its clip with everyone's boxes on one timeline, what they wrote, and a way back
-    to the task. Then come progress and speed, agreement, how people do against the truth, and what could
-    not be read. The page names annotators: `publish` writes what may be handed on.
+    Each disagreement shows the clip with all boxes on one timeline, the texts, and a link to the task. The
+    page continues with progress and speed, agreement, accuracy against the ground truth, and unreadable
+    answers. It names the annotators; use `publish` for data that you hand on.
     """
     Lazy("unreel.cli.annotate_report_job:report_campaign", "annotate").load()(
         given, as_json=as_json

@@ -1,4 +1,4 @@
-"""What `unreel annotate report` loads when it runs."""
+"""Implementation of `unreel annotate report`, imported when it runs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ def _running(folder: Path) -> str:
 
 
 def _people(edition: Edition, *, seed: int) -> tuple[HumanRow, ...]:
-    """What everybody is worth; nothing where the benchmark is not here any more."""
+    """Return everybody's scores; none if the benchmark is gone."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))

@@ -7,7 +7,7 @@ from unreel.annotate.consensus.rule import Method, Rule
 
 
 def read_rule(given: Mapping[str, Any]) -> Rule:
-    """What `rule_options` took."""
+    """Return the rule from the values of `rule_options`."""
     return Rule(
         quorum=given["quorum"],
         min_overlap=given["min_overlap"],

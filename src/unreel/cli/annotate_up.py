@@ -14,22 +14,22 @@ from unreel.core.registry import Lazy
 @click.option(
     "--program",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Label Studio's program, in an environment of its own.  [default: label-studio on the path]",
+    help="Label Studio executable, in its own environment.  [default: label-studio on PATH]",
 )
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen. Put a server with TLS before it where others shall reach it.",
+    help="Host and port to listen on. For access from other machines, add a reverse proxy with TLS.",
 )
 @state_option
 @ledger_option
 @json_option
 def up(*, as_json: bool, **given: Any) -> None:
-    """Start Label Studio on the ledger's PostgreSQL, in a database beside it, or on a file for a trial.
+    """Start Label Studio with the ledger's PostgreSQL (in its own database), or with a file for a trial.
 
-    Only this machine reaches it, nobody signs up without a link, and nothing is told to its makers. Runs
-    until Ctrl-C or SIGTERM, then ends with status 0 and leaves no process behind.
+    It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
+    then exits with status 0 and leaves no process behind.
     """
     Lazy("unreel.cli.annotate_up_job:run_studio", "annotate").load()(given, as_json=as_json)

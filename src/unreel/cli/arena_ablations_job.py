@@ -1,4 +1,4 @@
-"""What `unreel arena ablations` loads when it runs."""
+"""Implementation of `unreel arena ablations`, imported when it runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def season_argument(command: F) -> F:
     """Add SEASON and `--out` to a command."""
     out = click.option(
-        "--out", metavar="FOLDER", help="Where the season lives.  [default: seasons/NAME]"
+        "--out", metavar="FOLDER", help="Folder of the season.  [default: seasons/NAME]"
     )
     return click.argument("season", shell_complete=complete_paths)(out(command))
 
@@ -24,5 +24,5 @@ def only_option(command: F) -> F:
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Only this creator's or reviewer's turn. Repeat it for several.",
+        help="Run only this creator or reviewer. Repeatable.",
     )(command)

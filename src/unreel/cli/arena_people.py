@@ -14,20 +14,22 @@ from unreel.core.registry import Lazy
 @click.command()
 @season_argument
 @click.option(
-    "--campaign", metavar="NAME", help="Votes of a campaign of `unreel annotate`, from its ledger."
+    "--campaign",
+    metavar="NAME",
+    help="Campaign of `unreel annotate` whose votes are read from the ledger.",
 )
 @ledger_option
 @click.option(
     "--votes",
     metavar="FILE",
     shell_complete=complete_paths,
-    help="Votes of a table with the columns voter, label and the clip's name.",
+    help="Table of votes with the columns voter, label and clip name.",
 )
-@click.option("--named", is_flag=True, help="Show annotators by name, and not by an alias.")
+@click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")
 @json_option
 def people(*, as_json: bool, **given: Any) -> None:
-    """Keep people's votes beside SEASON: `unreel arena rank` then shows each of them, and their majority.
+    """Store human votes with SEASON: `unreel arena rank` then ranks each voter and their majority.
 
-    Without --campaign or --votes, the votes that its benchmark holds are taken. What was kept before is replaced.
+    Without --campaign or --votes, the votes of the benchmark are used. Votes stored before are replaced.
     """
     Lazy("unreel.cli.arena_people_job:take_votes", "eval").load()(given, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What `unreel arena people` loads when it runs."""
+"""Implementation of `unreel arena people`, imported when it runs."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -8,12 +8,12 @@ from unreel.core.registry import Lazy
 
 @click.command()
 @click.option(
-    "--quiet", is_flag=True, help="One line for each table, without the figures that differ."
+    "--quiet", is_flag=True, help="Print one line per table, without the differing figures."
 )
 @json_option
 def published(*, quiet: bool, as_json: bool) -> None:
-    """Rank the papers' counts as a season is ranked, and compare with what they print.
+    """Rank the papers' counts like a season, and compare the result with the printed tables.
 
-    Ends with status 1 where a figure is not the one that `unreel published check` calculates.
+    Exits with status 1 if a figure differs from `unreel published check`.
     """
     Lazy("unreel.cli.arena_published_job:tell_published").load()(quiet=quiet, as_json=as_json)

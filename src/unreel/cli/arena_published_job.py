@@ -1,4 +1,4 @@
-"""What `unreel arena published` loads when it runs."""
+"""Implementation of `unreel arena published`, imported when it runs."""
 
 import sys
 
@@ -39,7 +39,7 @@ def _as_row(one: Recalculated) -> dict[str, object]:
 
 
 def _as_checked(figures: tuple[Recalculated, ...]) -> bool:
-    """Whether figures that differ from print are those that the check finds, with the same values."""
+    """Return whether figures that differ from print equal those of the check, with the same values."""
     found = {(one.check, one.cell): one.arena for one in figures if not one.agrees}
     known = {
         (each.name, misprint.cell): misprint.calculated

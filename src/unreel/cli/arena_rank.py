@@ -18,20 +18,19 @@ from unreel.core.registry import Lazy
     metavar="TITLE",
     help="Rank under the season's condition of this title. Repeat it for several.  [default: all]",
 )
-@click.option("--resamples", type=click.IntRange(100), help="How often scenes are drawn again.")
 @click.option(
     "--nuisance",
     "nuisances",
     multiple=True,
     metavar="NAME",
-    help="Add length, resolution or sound of a clip to the skill model. Repeat it for several.",
+    help="Add clip length, resolution or sound to the skill model. Repeatable.",
 )
 @form_option
 @json_option
 def rank(*, as_json: bool, **given: Any) -> None:
-    """Rank the reviewers and the creators of SEASON by the answers that are there. Nobody is asked.
+    """Rank the reviewers and creators of SEASON by the stored answers. Sends nothing.
 
-    SEASON is its TOML file, or the folder in which it was played. Creators of a preference season are ranked by
-    how often their clip of two is taken for the real one.
+    SEASON is its TOML file, or the folder of the season. Creators of a preference season are ranked by the
+    fraction of pairs in which their clip is taken for the real one.
     """
     Lazy("unreel.cli.arena_rank_job:tell_ranks", "eval").load()(given, as_json=as_json)

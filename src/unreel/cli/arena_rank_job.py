@@ -1,4 +1,4 @@
-"""What `unreel arena rank` loads when it runs."""
+"""Implementation of `unreel arena rank`, imported when it runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -15,15 +15,19 @@ from unreel.core.registry import Lazy
 @click.command()
 @season_argument
 @only_option
-@click.option("--dry-run", is_flag=True, help="Make nothing, ask nobody: tell what is missing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Dry run: report missing clips and answers, generate nothing and send nothing.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="What puts questions: this process, or Ray Data. Clips are made here.",
+    help="Engine that sends questions: this process, or Ray Data. Clips are generated in this process.",
 )
-@click.option("--retry-failed", is_flag=True, help="Ask again for clips and answers that failed.")
+@click.option("--retry-failed", is_flag=True, help="Retry failed clips and answers.")
 @outside_option
 @weak_cage_option
 @trusted_option
@@ -48,13 +52,13 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
 @click.command()
 @season_argument
 @only_option
-@click.option("--pin", is_flag=True, help="Write the benchmark's hash into SEASON.")
+@click.option("--pin", is_flag=True, help="Write the benchmark's hash to SEASON.")
 @outside_option
 @json_option
 def plan(*, as_json: bool, **given: Any) -> None:
-    """Tell what SEASON would make and ask, and by which hash it has to name its benchmark.
+    """Print the clips and questions that SEASON still needs, and the hash of its benchmark.
 
-    Nobody is asked, and no clip is made.
+    Sends nothing and generates no clip.
     """
     with Meter() as meter:
         meter.tell("counting")

@@ -1,4 +1,4 @@
-"""What `unreel arena run` and `plan` load when they run."""
+"""Implementation of `unreel arena run` and `plan`, imported when they run."""
 
 import re
 import time

@@ -18,24 +18,30 @@ from unreel.core.registry import Lazy
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("site"),
     show_default=True,
-    help="Folder of the pages.",
+    help="Output folder of the pages.",
 )
 @media_option("licensed", "link", "copy", "none")
 @click.option(
     "--hub",
     metavar="OWNER/NAME",
-    help="Data set at Hugging Face: write the files by which it lists results.",
+    help="Hugging Face data set: write the files with which it lists results.",
 )
-@click.option("--url", default="", help="Where the pages will lie, as the source of those results.")
-@click.option("--resamples", type=click.IntRange(100), help="How often scenes are drawn again.")
 @click.option(
-    "--reveal", is_flag=True, help="The season is over: tell of single clips, hidden ones too."
+    "--url", default="", help="Public URL of the site, recorded as the source of the results."
+)
+@click.option(
+    "--resamples", type=click.IntRange(100), help="Number of bootstrap resamples (over scenes)."
+)
+@click.option(
+    "--reveal",
+    is_flag=True,
+    help="Publish per-clip results, hidden clips included. Only for finished seasons.",
 )
 @json_option
 def site(*, as_json: bool, **given: Any) -> None:
-    """Show SEASONS as static pages: both boards, who catches whom, and a page for each entrant. Nobody is asked.
+    """Write SEASONS as static pages: both leaderboards, the detection matrix, and a page per entrant.
 
-    SEASONS are TOML files, or the folders in which they were played, the latest last: it is shown whole,
-    the earlier ones in its history.
+    Sends nothing. SEASONS are TOML files or folders of seasons, the latest last. The latest is shown
+    completely, the earlier ones in its history.
     """
     Lazy("unreel.cli.arena_site_job:write_site", "report").load()(given, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What `unreel arena site` loads when it runs."""
+"""Implementation of `unreel arena site`, imported when it runs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -35,26 +35,28 @@ def submit(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @season_argument
 @click.argument("name")
-@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
-@click.option("--retire", is_flag=True, help="Whoever runs the season takes it out, not its team.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the log.")
+@click.option(
+    "--retire", is_flag=True, help="Record that the organiser withdrew the entry, not its team."
+)
 @json_option
 def withdraw(*, as_json: bool, **given: Any) -> None:
-    """Take the entry NAME out of what is played next. What it played stays on the boards."""
+    """Withdraw the entry NAME from later runs. Its results stay on the leaderboards."""
     Lazy(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
 
 
 @click.command()
 @season_argument
 @click.option(
-    "--head", metavar="HASH", help="A hash that was published: lines cut off since are told."
+    "--head", metavar="HASH", help="Published hash of the log: report lines removed since."
 )
 @form_option
 @json_option
 def log(*, as_json: bool, **given: Any) -> None:
-    """Show every try, state and withdrawal of SEASON, and how often each team tried.
+    """Print every attempt, state and withdrawal of SEASON, and the number of attempts per team.
 
-    SEASON is its TOML file, or the folder in which it is played.
+    SEASON is its TOML file, or its folder.
 
-    Ends with status 1 where a line was edited, moved or removed.
+    Exits with status 1 if a line was edited, moved or removed.
     """
     sys.exit(Lazy(f"{_JOB}:tell_log", "eval").load()(given, as_json=as_json))

@@ -1,4 +1,4 @@
-"""What `unreel arena submit`, `withdraw` and `log` load when they run."""
+"""Implementation of `unreel arena submit`, `withdraw` and `log`, imported when they run."""
 
 import time
 from collections.abc import Mapping

@@ -16,32 +16,34 @@ from unreel.core.registry import Lazy
 @click.option(
     "--against",
     metavar="SEASON",
-    help="Another season over the same clips, such as one of pairs; its folder.",
+    help="Folder of another season over the same clips, for example one of pairs.",
 )
 @form_option
 @json_option
 def ablations(*, as_json: bool, **given: Any) -> None:
-    """Tell what each change does to the answers of SEASON: paired differences with intervals.
+    """Print the effect of each change on the answers of SEASON: paired differences with intervals.
 
-    Conditions that differ in one setting, settings of a creator, changed real clips beside the real ones, and how far
-    each reviewer leans towards "real". Nobody is asked.
+    Compares conditions that differ in one setting, settings of a creator, and changed real clips with
+    the originals, and estimates each reviewer's bias towards "real". Sends nothing.
     """
     Lazy("unreel.cli.arena_ablations_job:tell_ablations", "eval").load()(given, as_json=as_json)
 
 
 @click.command()
 @season_argument
-@click.option("--clips", is_flag=True, help="Look at the clips too: who shows another's clip.")
 @click.option(
-    "--canaries", is_flag=True, help="List the clips to publish with a wrong label, and end."
+    "--clips", is_flag=True, help="Also compare the clips: find creators that show another's clip."
+)
+@click.option(
+    "--canaries", is_flag=True, help="List the clips to publish with a wrong label, then exit."
 )
 @outside_option
 @trusted_option
 @json_option
 def watch(*, as_json: bool, **given: Any) -> None:
-    """Look for foul play in SEASON: equal answers, copied clips, and who knows the published labels.
+    """Search SEASON for cheating: equal answers, copied clips, and knowledge of the published labels.
 
-    Ends with status 1 where something is suspected.
+    Exits with status 1 if there is a suspicion.
     """
     sys.exit(
         Lazy("unreel.cli.arena_watch_job:tell_suspicions", "eval").load()(given, as_json=as_json)

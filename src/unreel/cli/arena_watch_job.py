@@ -1,4 +1,4 @@
-"""What `unreel arena watch` loads when it runs."""
+"""Implementation of `unreel arena watch`, imported when it runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _MOST_PAIRS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What was found under one condition."""
+    """Findings under one condition."""
 
     condition: str
     alike: Likeness

@@ -1,4 +1,4 @@
-"""How the commands of a season write figures."""
+"""Formatting of figures for the commands of a season."""
 
 from unreel.core.estimate import Estimate, Measured
 

@@ -26,15 +26,15 @@ _REASONS_SHOWN: Final = 10
 @json_option
 @click.pass_context
 def benchmarks(context: click.Context, *, as_json: bool) -> None:
-    """Show the layouts of benchmarks, write an example of one, or check one of your own.
+    """List the benchmark layouts, write an example, or check your own benchmark.
 
-    Without a command, every layout is shown with an example.
+    Without a command, lists every layout with an example.
     """
     if context.invoked_subcommand is None:
         _show_layouts(as_json=as_json)
 
 
-@benchmarks.command(short_help="Tell what is understood of a benchmark.")
+@benchmarks.command(short_help="Check a benchmark before an evaluation.")
 @click.argument("path", type=click.Path(path_type=Path))
 @layout_option
 @map_option
@@ -66,10 +66,13 @@ def check(
 @benchmarks.command(short_help="Write a small benchmark with drawn clips.")
 @click.argument("layout", type=LAYOUTS)
 @click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder."
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New output folder.",
 )
 def example(layout: str, *, out: Path) -> None:
-    """Write a small benchmark in LAYOUT with drawn clips, to try commands on and to write over."""
+    """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
     write_example = Lazy("unreel.benchmarks.examples:write_example").load()
     echo(write_example(Layout(layout), out))
 

@@ -28,7 +28,7 @@ def map_option(command: F) -> F:
         "mapping",
         multiple=True,
         metavar="FIELD=COLUMN",
-        help="Column of the benchmark's table that holds a field, for example label=kind. Repeatable.",
+        help="Column of the benchmark's table for a field, for example label=kind. Repeatable.",
     )(command)
 
 

@@ -38,16 +38,16 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Compare this figure of the scorecard, or `NAME: CREATOR` for all creators. Repeatable.",
+    help="Metric of the scorecard to compare, or `NAME: CREATOR` for all creators. Repeatable.",
 )
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     show_default="what each run's recipe says",
-    help="Read the form that was asked for, or also its usual variations.",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
-    "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
+    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
 )
 @run_options
 @form_option

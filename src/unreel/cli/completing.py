@@ -1,4 +1,4 @@
-"""What a shell offers where a model, a benchmark or a run is typed; docs/reference/commands.md tells how."""
+"""Shell completion of models, benchmarks and runs; docs/reference/commands.md explains its set-up."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""How a question is put, as it is typed: `--condition`, `--nframe`, `--fps`."""
+"""Options for the model input: `--condition`, `--nframe`, `--fps`."""
 
 from collections.abc import Mapping, Sequence
 

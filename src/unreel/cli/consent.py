@@ -1,4 +1,4 @@
-"""What a person says of a benchmark: where it lies now, and that it may do what is refused otherwise."""
+"""Options for a user's benchmark: its present path, and permissions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ def outside_option(command: F) -> F:
         "--allow-outside",
         "outside",
         is_flag=True,
-        help="Let a table name files outside its folder: for tables of your own only.",
+        help="Allow a table to name files outside its folder. Use it only for your own tables.",
     )(command)
 
 
@@ -33,7 +33,7 @@ def changed_option(command: F) -> F:
     return click.option(
         "--accept-changed",
         is_flag=True,
-        help="Go by the benchmark and the recipe as they are now, although the run asked otherwise.",
+        help="Use the present benchmark and recipe, although they differ from those of the run.",
     )(command)
 
 
@@ -44,6 +44,6 @@ def run_options(command: F) -> F:
         "moved_to",
         type=click.Path(exists=True, path_type=Path),
         metavar="PATH",
-        help="Where the benchmark of the runs lies now, where it was moved.",
+        help="Present path of the runs' benchmark, if it was moved.",
     )
     return moved(changed_option(outside_option(command)))

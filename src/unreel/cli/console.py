@@ -43,7 +43,7 @@ class _Unpadded:
 
 
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
-    """Where people read; off a terminal it has no colours, no padding and the width given."""
+    """Open the console for messages; without a terminal it has no colours, no padding and the given width."""
     file = styled(sys.stderr if stderr else sys.stdout)
     console = _PlainConsole(file=file, highlight=False)
     if console.is_terminal:

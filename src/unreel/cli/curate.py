@@ -40,7 +40,7 @@ def job_options(command: F) -> F:
             "changes",
             multiple=True,
             metavar="SECTION.KEY=VALUE",
-            help="Change the recipe, for example normalise.width=640. Repeatable.",
+            help="Override a recipe setting, for example normalise.width=640. Repeatable.",
         ),
         click.option(
             "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True
@@ -48,10 +48,10 @@ def job_options(command: F) -> F:
         click.option(
             "--workers",
             type=click.IntRange(1),
-            help="Processes for each step on ray.  [default: what the cluster offers]",
+            help="Processes per step on Ray.  [default: the cluster's capacity]",
         ),
-        click.option("--accept-leak", is_flag=True, help="Freeze although the audit fails."),
-        click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
+        click.option("--accept-leak", is_flag=True, help="Freeze even if the audit fails."),
+        click.option("--retry-failed", is_flag=True, help="Retry failed clips."),
         outside_option,
         trusted_option,
         json_option,
@@ -64,9 +64,9 @@ def job_options(command: F) -> F:
 @curate.command()
 @job_options
 def run(*, as_json: bool, **given: Any) -> None:
-    """Take every step of RECIPE, from raw files to the frozen benchmark.
+    """Run every step of RECIPE, from raw files to the frozen benchmark.
 
-    A second call does only what is not done yet, after a kill -9 too.
+    A second call continues where the first one stopped, also after kill -9.
     """
     take = Lazy(f"{_JOB}:take", _EXTRA).load()
     take(given, until=None, as_json=as_json)
@@ -76,15 +76,17 @@ def run(*, as_json: bool, **given: Any) -> None:
 @click.argument("name")
 @job_options
 def step(*, name: str, as_json: bool, **given: Any) -> None:
-    """Take the steps of RECIPE up to NAME, and no further."""
+    """Run the steps of RECIPE up to and including NAME."""
     take = Lazy(f"{_JOB}:take", _EXTRA).load()
     take(given, until=name, as_json=as_json)
 
 
 @curate.command()
 @click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
-@click.option("--normalise", is_flag=True, help="Audit the clips in one normal form.")
-@click.option("--texts/--no-texts", default=True, show_default=True, help="Read texts on clips.")
+@click.option("--normalise", is_flag=True, help="Audit the clips after normalising them.")
+@click.option(
+    "--texts/--no-texts", default=True, show_default=True, help="Read visible text in the clips."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--out", help="Working folder.  [default: curations/audit-NAME]")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
@@ -101,7 +103,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Tell whether the labels of BENCHMARK can be told without looking. Status 1 where they leak."""
+    """Test whether the labels of BENCHMARK can be predicted without watching. Status 1 if they leak."""
     audit_benchmark = Lazy(f"{_JOB}:audit_benchmark", _EXTRA).load()
     values = {
         "name": f"audit-{benchmark.name}",
@@ -128,10 +130,10 @@ def audit(  # noqa: PLR0913  one parameter for each option
     "--category",
     type=click.Choice([each.value for each in Category if each is not Category.OTHER]),
     required=True,
-    help="What goes wrong.",
+    help="Category of the trace to inject.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="File to write.  [default: CLIP+CATEGORY.mp4]"
+    "--out", type=click.Path(path_type=Path), help="Output file.  [default: CLIP+CATEGORY.mp4]"
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--strength", type=click.FloatRange(0, 1, min_open=True), default=0.7)
@@ -147,7 +149,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Write CLIP with one known trace in it, and print the truth about the trace."""
+    """Write CLIP with one injected trace, and print the ground truth of the trace."""
     from unreel.core.settings import read_settings
     from unreel.media.access import media_reader
 
@@ -178,7 +180,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @click.argument("after", type=click.Path(exists=True, path_type=Path))
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
-    """Tell which clips were added, removed or changed from BEFORE to AFTER."""
+    """Print the clips that were added, removed or changed between BEFORE and AFTER."""
     compare = Lazy("unreel.curate.diff:compare", _EXTRA).load()
     found = compare(before, after)
     if as_json:

@@ -66,7 +66,7 @@ def audit_benchmark(
 
 
 def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> Checked:
-    """What the recipe in that file would do."""
+    """Return the forecast of the recipe in that file."""
     resolved = read_recipe(recipe, changes)
     access = replace(open_access(read_settings()), outside=outside)
     return check(resolved, root=recipe.absolute().parent, access=access)

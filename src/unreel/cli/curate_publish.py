@@ -16,20 +16,22 @@ _EXTRA: Final = "curate"
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Page to write.  [default: contact-sheet.html beside the benchmark]",
+    help="Output page.  [default: contact-sheet.html next to the benchmark]",
 )
 @click.option(
     "--most",
     type=click.IntRange(1, 500),
     default=12,
     show_default=True,
-    help="Clips to show of each split and label, and of each reason.",
+    help="Number of clips per split and label, and per reason for exclusion.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Which clips are shown.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of the shown clips."
+)
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Show what was left out also where its file lies neither below FOLDER nor below this folder.",
+    help="Also show excluded clips whose files are outside FOLDER and the current folder.",
 )
 @trusted_option
 @json_option
@@ -43,9 +45,9 @@ def sheet(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Write one page with pictures of what FOLDER froze, by split and label, and of what it left out.
+    """Write one page of pictures: the frozen clips of FOLDER by split and label, and the excluded ones.
 
-    FOLDER is the working folder of a curation, or a frozen benchmark alone.
+    FOLDER is the working folder of a curation, or a frozen benchmark.
     """
     write = Lazy("unreel.cli.curate_job:write_contact_sheet", _EXTRA).load()
     roots = () if allow_outside else (Path.cwd(), folder)
@@ -64,13 +66,15 @@ def sheet(  # noqa: PLR0913  one parameter for each option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder to make.  [default: hub beside the benchmark]",
+    help="New output folder.  [default: hub next to the benchmark]",
 )
-@click.option("--repo", metavar="OWNER/NAME", help="Its name on the hub, for the printed commands.")
-@click.option("--accept-leak", is_flag=True, help="Publish although the audit failed.")
 @click.option(
-    "--accept-no-licence", is_flag=True, help="Publish clips for which no licence is named."
+    "--repo",
+    metavar="OWNER/NAME",
+    help="Name of the data set on the hub, for the printed commands.",
 )
+@click.option("--accept-leak", is_flag=True, help="Publish even if the audit failed.")
+@click.option("--accept-no-licence", is_flag=True, help="Publish clips without a licence.")
 @json_option
 def publish(
     *,
@@ -81,10 +85,9 @@ def publish(
     accept_no_licence: bool,
     as_json: bool,
 ) -> None:
-    """Make the folder of a frozen benchmark for the Hugging Face Hub, and print how to upload it.
+    """Prepare the folder of a frozen benchmark for the Hugging Face Hub, and print the upload commands.
 
-    FOLDER is the working folder of a curation, or a frozen benchmark alone. Nothing is uploaded, and
-    nobody is asked.
+    FOLDER is the working folder of a curation, or a frozen benchmark. Uploads and sends nothing.
     """
     hub = Lazy("unreel.cli.curate_job:publish_frozen", _EXTRA).load()
     done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)

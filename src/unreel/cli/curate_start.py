@@ -26,14 +26,18 @@ _SAMPLE: Final = "sample"
     type=click.Path(path_type=Path),
     help=f"Recipe to write; a file that is there is never replaced.  [default: {_RECIPE}]",
 )
-@click.option("--sample", is_flag=True, help="Draw a few clips into FOLDER, with their recipe.")
-@click.option("--seed", type=click.IntRange(0, 10**6), default=0, help="Of the drawn clips.")
+@click.option(
+    "--sample", is_flag=True, help="Create a few sample clips and their recipe in FOLDER."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 10**6), default=0, help="Random seed of the sample clips."
+)
 @json_option
 def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_json: bool) -> None:
     """Write a commented recipe for FOLDER: a folder of videos, a benchmark, or a table of clips.
 
-    FOLDER is this folder by default. Every setting stands in the recipe with its default. With --sample a
-    few clips are drawn into FOLDER (by default `sample`), so that a curation can be tried at once, offline.
+    FOLDER defaults to the current folder. The recipe lists every setting with its default. With --sample,
+    a few clips are synthesised in FOLDER (default `sample`) to try a curation offline.
     """
     if sample:
         _init_sample(folder or Path(_SAMPLE), seed=seed, out=out, as_json=as_json)
@@ -73,14 +77,14 @@ def _say_next(recipe: Path) -> None:
     "changes",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
-    help="Change the recipe, for example normalise.width=640. Repeatable.",
+    help="Override a recipe setting, for example normalise.width=640. Repeatable.",
 )
 @outside_option
 @json_option
 def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: bool) -> None:
-    """Tell what RECIPE would do: clips, labels, licences, steps and splits. Status 2: it could not run.
+    """Print the clips, labels, licences, steps and splits of RECIPE. Status 2 if it cannot run.
 
-    No clip is opened, no model or store is asked, nothing is written.
+    Opens no clip, contacts no model or store, and writes nothing.
     """
     checked = Lazy("unreel.cli.curate_job:check_file", _EXTRA)(recipe, changes, outside=outside)
     if as_json:
@@ -125,7 +129,7 @@ def _tell(checked: "Checked", recipe: Path) -> None:
 @click.argument("section", required=False)
 @json_option
 def settings(*, section: str | None, as_json: bool) -> None:
-    """List what a recipe may say, with type, unit and default: all of it, or one SECTION."""
+    """List the settings of a recipe with type, unit and default: all, or those of one SECTION."""
     told = Lazy("unreel.curate.telling:find_sections", _EXTRA)(section)
     if as_json:
         print_json(told)

@@ -52,7 +52,7 @@ class Extra:
 
     @property
     def remedy(self) -> str:
-        """How to have it."""
+        """Return the installation advice."""
         return f"pip install 'unreel[{self.name}]'" if self.missing else ""
 
 
@@ -79,7 +79,7 @@ class Way:
 
     @property
     def is_open(self) -> bool:
-        """Whether a model of it could be asked now, as far as this machine can tell."""
+        """Return whether a model of it is usable now, as far as can be checked locally."""
         return self.answers if self.address else self.has_key
 
     def __str__(self) -> str:
@@ -94,14 +94,14 @@ class Way:
 @click.option(
     "--store",
     metavar="S3://BUCKET/PREFIX",
-    help="Try this place: that it can be reached and written, and refuses a second writer.",
+    help="Test this storage location: connection, writing, and the lock against a second writer.",
 )
 @json_option
 def doctor(*, store: str | None, as_json: bool) -> None:
-    """Tell what works on this machine, and what to do about what does not.
+    """Check the installation, and print how to fix what does not work.
 
-    Ends with status 1 when strangers' files cannot be opened safely here, or when an object store
-    that is configured or named with --store cannot be used. Extras are optional.
+    Exits with status 1 if untrusted files cannot be opened safely, or if an object store that is
+    configured or named with --store cannot be used. Extras are optional.
     """
     settings = read_settings()
     layers, problem = _protection()
@@ -220,7 +220,7 @@ def _try_store(named: str | None, settings: Settings) -> Store | None:
 
 
 def _knock(endpoint: str) -> str:
-    """Why nothing answers at the address; empty where something does."""
+    """Return the reason why the endpoint does not answer; empty if it does."""
     address = urlsplit(endpoint)
     if not address.hostname:
         return "no address. Write UNREEL_S3_ENDPOINT as http://host:port or https://host"

@@ -26,19 +26,17 @@ from unreel.reviewers.endpoint.keys import contacts
     "models",
     multiple=True,
     shell_complete=complete_models,
-    help="Who answers: provider/name, provider/name@URL, local/FOLDER, `recorded`, or a floor (coin, always-real, "
-    "always-generated, metadata, motion). Repeat it to ask several, one after the other.",
+    help="Model: provider/name, provider/name@URL, local/FOLDER, `recorded`, or a baseline (coin, always-real, always-generated, metadata, motion). Repeatable; models run one after the other.",
 )
 @click.option(
     "--protocol",
     type=InstrumentName(),
-    help="What is asked: where, when and why a clip looks fake; a score from 1 to 5; real or "
-    "generated; which of two is real.",
+    help="Protocol: where, when and why a clip looks fake (trace); a score from 1 to 5 (realism); real or generated (reality); which of two is real (preference).",
 )
 @click.option(
     "--recipe",
     type=click.Path(exists=True, path_type=Path),
-    help="TOML file with these settings; a flag goes before it.",
+    help="TOML file with these settings. Options on the command line take precedence.",
 )
 @condition_option(multiple=True)
 @click.option("--nframe", type=click.IntRange(1), help="Show N frames: sampling=uniform-N.")
@@ -46,59 +44,63 @@ from unreel.reviewers.endpoint.keys import contacts
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Where the run is kept: a folder, or s3://bucket/prefix; of several models, the folder that "
-    "holds their runs.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
+    help="Run folder or s3://bucket/prefix; with several models, the parent folder of their runs.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="What runs the work: this process, or Ray Data.",
+    help="Engine: this process, or Ray Data.",
 )
 @layout_option
 @map_option
 @outside_option
 @weak_cage_option
 @changed_option
-@click.option("--split", help="Ask about this split alone.")
+@click.option("--split", help="Evaluate only this split.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Ask about so many clips, drawn by seed, both sides and all creators alike.",
+    help="Number of clips to sample (by seed, balanced over labels and creators).",
 )
 @click.option(
-    "--recorded", metavar="FILE", help="JSONL with the answers that the model `recorded` replays."
+    "--recorded",
+    metavar="FILE",
+    help="JSONL file of the answers that the model `recorded` replays.",
 )
 @showing_options
-@click.option("--max-connections", type=click.IntRange(1), help="Questions under way at once.")
-@click.option("--max-requests", type=click.IntRange(1), help="Stop asking after this many.")
-@click.option("--max-cost-usd", type=float, help="Stop asking when this is spent; needs --prices.")
-@click.option("--prices", metavar="FILE", help="TOML file of prices per model, to tell the cost.")
+@click.option("--max-connections", type=click.IntRange(1), help="Number of concurrent requests.")
+@click.option("--max-requests", type=click.IntRange(1), help="Maximum number of requests.")
+@click.option("--max-cost-usd", type=float, help="Maximum cost in USD; needs --prices.")
+@click.option("--prices", metavar="FILE", help="TOML file of prices per model, for the cost.")
 @click.option(
-    "--deadline", "deadline_s", type=float, help="Seconds for one question, retries included."
+    "--deadline",
+    "deadline_s",
+    type=float,
+    help="Timeout of one question in seconds, retries included.",
 )
-@click.option("--retry-failed", is_flag=True, help="Ask again what failed before.")
+@click.option("--retry-failed", is_flag=True, help="Retry failed questions.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Ask nobody: tell how many questions, tokens and, with --prices, how much money it takes.",
+    help="Dry run: report the number of questions and tokens and, with --prices, the cost. Send nothing.",
 )
 @click.option(
     "--fail-on-error",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Share of failed questions up to which the status is still 0.",
+    help="Maximum fraction of failed questions for exit status 0.",
 )
 @trusted_option
 @json_option
 def eval_(**typed: Any) -> None:
-    """Put every question about BENCHMARK to one reviewer or several, keep the answers, and score them.
+    """Evaluate models on a benchmark: send every question, store the answers and score them.
 
-    BENCHMARK is a folder or a table of clips with their truth; clips may lie at s3:// locations.
-    A second call with the same --out asks only what has no answer yet, after a kill -9 too;
-    `unreel eval --out RUN` alone goes on with what RUN was started with.
+    BENCHMARK is a folder or a table of clips with their ground truth; clips may be at s3:// locations.
+    A second call with the same --out sends only the questions without an answer, also after kill -9;
+    `unreel eval --out RUN` alone continues RUN with its own settings.
     """
     with Meter() as meter:
         meter.tell("getting ready")

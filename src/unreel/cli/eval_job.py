@@ -42,7 +42,7 @@ _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How the runs are made, whoever is asked."""
+    """Run settings that do not depend on the model."""
 
     engine: str
     retry_failed: bool
@@ -106,7 +106,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
 def _resolve(
     file: Path | None, flags: Mapping[str, Any], out: str | None, settings: Settings
 ) -> EvalRecipe:
-    """What was typed; where that names no benchmark, above what the run at `out` was started with."""
+    """Return the recipe from the command line; if it names no benchmark, merged over the recipe of the run at `out`."""
     if file is None and flags["benchmark"] is None and out is not None:
         place = find_place(out, read_storage(settings))
         stored = find_recipe(place)
@@ -118,7 +118,7 @@ def _resolve(
 
 
 def _spell(found: Path, before: EvalRecipe) -> str:
-    """Where the benchmark lies: as it was typed, where that leads there from here too."""
+    """Return the path of the benchmark, as typed if that is valid from the current folder."""
     typed = Path(before.benchmark)
     return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
 

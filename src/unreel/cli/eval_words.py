@@ -1,4 +1,4 @@
-"""What `unreel eval` says at its end: of one run, of several side by side, and of what was foreseen."""
+"""Final output of `unreel eval`: of one run, of several runs, and of a dry run."""
 
 import shlex
 from collections import Counter
@@ -40,7 +40,7 @@ class Done:
 
     @property
     def why_nothing(self) -> str:
-        """Why nothing was measured; "" where something was."""
+        """Return the reason why nothing was measured; "" if something was."""
         return why_nothing([score.scorecard for score in self.scores])
 
     @property
@@ -124,7 +124,7 @@ def _report(done: Done) -> None:
 
 
 def _tell_failures(done: Done) -> None:
-    """What failed and why, in the words of the first, and how to ask again."""
+    """Print the failures by reason with the first message, and the command to retry."""
     if not done.failures:
         return
     name = done.outcome.reviewer

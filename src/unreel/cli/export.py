@@ -46,19 +46,19 @@ _WHOLE: Final = "whole"
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="New folder for a kit, new file for rows.",
+    help="Output: a new folder for a kit, a new file for rows.",
 )
 @click.option(
     "--parser",
     type=click.Choice(get_args(Mode)),
     default="strict",
     show_default=True,
-    help="Read the form that was asked for, or also its usual variations.",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
     "--protocol",
     type=InstrumentName(),
-    help="Benchmark: what is asked.",
+    help="Benchmark: protocol.",
 )
 @click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
 @box_space_option
@@ -71,19 +71,21 @@ _WHOLE: Final = "whole"
 @click.option(
     "--marks",
     type=click.Choice(get_args(Marks)),
-    help="Benchmark: the instant before each frame.  [default: on for trace]",
+    help="Benchmark: print a timestamp before each frame.  [default: on for trace]",
 )
 @click.option(
     "--max-pixels",
     type=int,
     metavar="N",
-    help="Benchmark: scale larger frames down to so many pixels.",
+    help="Benchmark: maximum number of pixels per frame; larger frames are scaled down.",
 )
 @click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
 @layout_option
 @map_option
-@click.option("--split", help="Benchmark: this split alone.")
-@click.option("--seed", type=int, help="Benchmark: of the order in pairs and the intervals.")
+@click.option("--split", help="Benchmark: only this split.")
+@click.option(
+    "--seed", type=int, help="Benchmark: random seed of the order in pairs and of the intervals."
+)
 @run_options
 @trusted_option
 @json_option

@@ -22,24 +22,31 @@ from unreel.protocols.showing import LEAST_PIXELS
 @click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
 @click.argument("file", type=ClipPath())
 @click.option(
-    "--sampling", default="uniform-8", show_default=True, metavar="PLAN", help="See below."
+    "--sampling",
+    default="uniform-8",
+    show_default=True,
+    metavar="PLAN",
+    help="Sampling plan, see below.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the pictures; without it the plan is only shown.",
+    help="Output folder of the pictures. Without it only the plan is printed.",
 )
 @click.option(
-    "--longest-side", type=click.IntRange(16), metavar="PIXELS", help="Scale down to this."
+    "--longest-side",
+    type=click.IntRange(16),
+    metavar="PIXELS",
+    help="Maximum size in pixels; larger frames are scaled down.",
 )
 @click.option(
     "--max-pixels",
     type=click.IntRange(LEAST_PIXELS),
     metavar="N",
-    help="Scale down to so many pixels, as the condition `max_pixels` does.",
+    help="Maximum number of pixels per frame, as in the condition `max_pixels`.",
 )
 @click.option(
-    "--quality", type=click.IntRange(1, 100), default=90, show_default=True, help="Of JPEG."
+    "--quality", type=click.IntRange(1, 100), default=90, show_default=True, help="JPEG quality."
 )
 @trusted_option
 @json_option
@@ -54,7 +61,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Show which frames of FILE a sampling plan picks, at which instants, and write them as JPEG."""
+    """Print the frames of FILE that a sampling plan selects, with timestamps, and write them as JPEG."""
     with media_reader(read_settings(), trusted=trusted, at_once=("frames",)) as reader:
         sampled = reader.frames(
             file,

@@ -1,4 +1,4 @@
-"""How the memory of a command is kept small: a library must not decide this for its host."""
+"""Memory settings of the command line; a library must not decide them for its host."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""What people are told who asked wrongly or for help: the nearest name, and words that fit their terminal."""
+"""Help and usage errors: the nearest name, and text that fits the terminal."""
 
 import re
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def no_command(typed: str, known: Iterable[str], context: click.Context) -> clic
 
 
 def is_misspelt(typed: str, known: Iterable[str]) -> bool:
-    """Whether `typed` is nearly one of the `known` names."""
+    """Return whether `typed` is nearly one of the `known` names."""
     return bool(get_close_matches(typed, [*known], n=1))
 
 

@@ -17,32 +17,36 @@ from unreel.core.registry import Lazy
 _ADDRESS_SPACE: Final = 3 << 29
 COMMANDS: Final = {
     "annotate": Word(
-        Lazy("unreel.cli.annotate:annotate"), "Ask people about clips, and settle what they say."
+        Lazy("unreel.cli.annotate:annotate"), "Annotate clips with people in Label Studio."
     ),
-    "arena": Word(Lazy("unreel.cli.arena:arena"), "Set creators against reviewers, and rank both."),
+    "arena": Word(
+        Lazy("unreel.cli.arena:arena"), "Rank creators and reviewers against each other."
+    ),
     "benchmarks": Word(
-        Lazy("unreel.cli.benchmarks:benchmarks"), "Show layouts of benchmarks, or check yours."
+        Lazy("unreel.cli.benchmarks:benchmarks"), "List benchmark layouts, or check your benchmark."
     ),
-    "eval": Word(Lazy("unreel.cli.eval:eval_"), "Put a benchmark's questions to a reviewer."),
-    "compare": Word(
-        Lazy("unreel.cli.compare:compare"), "Tell what reviewers differ by on the same clips."
-    ),
+    "eval": Word(Lazy("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
+    "compare": Word(Lazy("unreel.cli.compare:compare"), "Compare models on the same clips."),
     "curate": Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
-    "doctor": Word(Lazy("unreel.cli.doctor:doctor"), "Tell what works on this machine."),
-    "export": Word(Lazy("unreel.cli.export:export"), "Take a benchmark or a run to another tool."),
+    "doctor": Word(Lazy("unreel.cli.doctor:doctor"), "Check the installation."),
+    "export": Word(
+        Lazy("unreel.cli.export:export"), "Export a benchmark or a run for another tool."
+    ),
     "frames": Word(
-        Lazy("unreel.cli.frames:frames"), "Write the frames that a plan picks, as JPEG."
+        Lazy("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
     ),
-    "probe": Word(Lazy("unreel.cli.probe:probe"), "Tell the exact facts of video files."),
+    "probe": Word(Lazy("unreel.cli.probe:probe"), "Print exact properties of video files."),
     "published": Word(
-        Lazy("unreel.cli.published:published"), "Show or recalculate the papers' figures."
+        Lazy("unreel.cli.published:published"), "Print or recompute the papers' figures."
     ),
-    "report": Word(Lazy("unreel.cli.report:report"), "Show runs as pages to look at."),
-    "review": Word(Lazy("unreel.cli.review:review"), "Ask reviewers about single clips."),
-    "runs": Word(Lazy("unreel.cli.runs:runs"), "List runs, check one, or mend a copy of it."),
+    "report": Word(Lazy("unreel.cli.report:report"), "Write runs as HTML pages."),
+    "review": Word(
+        Lazy("unreel.cli.review:review"), "Check single clips for signs of AI generation."
+    ),
+    "runs": Word(Lazy("unreel.cli.runs:runs"), "List, check or repair runs."),
     "score": Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
     "serve": Word(Lazy("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
-    "train": Word(Lazy("unreel.cli.train:train"), "Train a reviewer on people's judgements."),
+    "train": Word(Lazy("unreel.cli.train:train"), "Train a model on human judgements."),
 }
 
 
@@ -51,10 +55,10 @@ COMMANDS: Final = {
 )
 @click.version_option(package_name="unreel", prog_name="unreel")
 def unreel() -> None:
-    """Tell whether a video looks AI-generated, where, when and why.
+    """Detect whether a video looks AI-generated, and where, when and why.
 
-    Data goes to stdout, talk to stderr. Status 0: done; 1: finished with failures; 2: asked wrongly, or
-    stopped by what the last line says; 130: stopped by Ctrl-C.
+    Data goes to stdout, messages to stderr. Exit status: 0 done; 1 finished with failures; 2 wrong usage,
+    or stopped for the reason in the last line; 130 stopped by Ctrl-C.
     """
     _require_address_space()
 

@@ -1,4 +1,4 @@
-"""How far a run is: one rewritten line on a terminal, a line now and then elsewhere."""
+"""Progress of a run: one rewritten line on a terminal, an occasional line elsewhere."""
 
 import threading
 import time

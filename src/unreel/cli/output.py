@@ -1,4 +1,4 @@
-"""How commands print: data to stdout, talk to stderr, and nothing that a terminal would obey.
+"""Output of commands: data to stdout, messages to stderr, and no control sequences.
 
 Names, answers, signers and server messages are strangers' words. This module, `console` and `streams`
 are the only ones that print, and every text passes `core.plain` here; one line given is one line shown.
@@ -25,9 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def json_option(command: F) -> F:
     """Add `--json` to a command."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(
-        command
-    )
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document to stdout."
+    )(command)
 
 
 def form_option(command: F) -> F:
@@ -38,14 +38,16 @@ def form_option(command: F) -> F:
         type=click.Choice(get_args(Form)),
         default="text",
         show_default=True,
-        help="How tables are printed, where --json is not given.",
+        help="Format of tables without --json.",
     )(command)
 
 
 def trusted_option(command: F) -> F:
     """Add `--trusted` to a command that opens files."""
     return click.option(
-        "--trusted", is_flag=True, help="Open files in this process: for clips of your own only."
+        "--trusted",
+        is_flag=True,
+        help="Decode files in this process, without the sandbox. Use it only for your own clips.",
     )(command)
 
 
@@ -89,7 +91,7 @@ def print_table(
 
 
 def shows_tables() -> bool:
-    """Whether a person sees stdout: a pipe reads one table with a line for all that there is to tell."""
+    """Return whether stdout is a terminal; a pipe receives one table with all rows."""
     from unreel.cli.console import open_console
 
     return open_console().is_terminal

@@ -20,9 +20,9 @@ from unreel.media.access import media_reader
 @trusted_option
 @json_option
 def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
-    """Tell the exact facts of video FILES: size, rate, length, rotation, sound.
+    """Print the exact properties of video FILES: size, frame rate, length, rotation, sound.
 
-    Each file is opened in a confined process. Ends with status 1 when one cannot be read.
+    Each file is opened in a sandboxed process. Exits with status 1 if a file cannot be read.
     """
     with media_reader(read_settings(), trusted=trusted, at_once=("probe",)) as reader:
         found = {path: reader.probe(path) for path in files}

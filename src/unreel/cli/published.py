@@ -18,12 +18,12 @@ def published() -> None:
 
 
 @published.command()
-@click.option("--quiet", is_flag=True, help="One line for each check, without the misprints.")
+@click.option("--quiet", is_flag=True, help="Print one line per check, without the misprints.")
 @json_option
 def check(*, quiet: bool, as_json: bool) -> None:
-    """Recalculate every printed figure from the counts behind it.
+    """Recompute every printed figure from the counts behind it.
 
-    Ends with status 1 when a count changes: fewer or more cells reproduce than are known to.
+    Exits with status 1 if the number of reproduced cells changes.
     """
     checks = recalculate()
     if as_json:
@@ -39,7 +39,7 @@ def check(*, quiet: bool, as_json: bool) -> None:
 @form_option
 @json_option
 def show(table: str | None, *, form: Form, as_json: bool) -> None:
-    """Print TABLE as the paper prints it; without TABLE, list what there is."""
+    """Print TABLE as in the paper. Without TABLE, list the tables."""
     if table is None:
         rows = [
             {"table": name, "paper": source.paper, "place": source.table}
@@ -57,10 +57,10 @@ def show(table: str | None, *, form: Form, as_json: bool) -> None:
 @form_option
 @json_option
 def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> None:
-    """Make TABLE as the paper lays it out from SCORES: NAME=FILE, what `unreel score --json` printed.
+    """Build TABLE in the paper's layout from SCORES: NAME=FILE, output of `unreel score --json`.
 
-    Can be made: reality_creators (table 3), reality_think (4), reality_preference (5) and
-    reality_human (16). NAME is the reviewer's; without it, it is the file's.
+    Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
+    reality_human (16). NAME is the model's name; by default the file's.
     """
     make_table = Lazy("unreel.benchmarks.published.making:make_table").load()
     read_scored = Lazy("unreel.benchmarks.published.scored:read_scored").load()

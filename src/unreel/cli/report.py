@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Folder of the report.",
+    help="Output folder of the report.",
 )
 @media_option("link", "copy", "none")
 @click.option(
-    "--judge", metavar="MODEL", help="Use the rulings that `unreel score --judge MODEL` kept."
+    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
 )
 @run_options
 @json_option

@@ -37,14 +37,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "models",
     multiple=True,
     shell_complete=complete_models,
-    help="provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
+    help="Model: provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
 )
 @click.option(
     "--protocol",
     "protocols",
     multiple=True,
     type=InstrumentName("clip"),
-    help="Instrument. Repeatable.  [default: trace, realism]",
+    help="Protocol. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
 @click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
@@ -54,18 +54,23 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Read the form that was asked for, or also its usual variations.",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
-@click.option("--recorded", type=_FILE, help="The answers that the model `recorded` replays.")
+@click.option(
+    "--recorded", type=_FILE, help="JSONL file of the answers that the model `recorded` replays."
+)
 @click.option("--prices", type=_FILE, help="TOML file of prices per model, for the cost.")
 @click.option(
-    "--deadline", "deadline_s", type=float, help="Seconds for one question, retries included."
+    "--deadline",
+    "deadline_s",
+    type=float,
+    help="Timeout of one question in seconds, retries included.",
 )
 @showing_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for evidence.html, annotated.mp4, stills and result.json.",
+    help="Output folder of evidence.html, annotated.mp4, stills and result.json.",
 )
 @click.option(
     "--pdf",
@@ -77,14 +82,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "runs",
     multiple=True,
     metavar="RUN",
-    help="A run of `unreel eval`: tells how often its reviewer is right. Repeatable.",
+    help="Run of `unreel eval` with the measured accuracy of a model. Repeatable.",
 )
 @click.option(
     "--perturb",
     is_flag=True,
-    help="Ask again about the clip recompressed, scaled and cropped: 4 times the questions.",
+    help="Repeat the questions on recompressed, scaled and cropped copies: 4 times the questions.",
 )
-@click.option("--sample", is_flag=True, help="A review offline: a drawn clip, recorded answers.")
+@click.option(
+    "--sample", is_flag=True, help="Review a synthesised clip offline with recorded answers."
+)
 @trusted_option
 @json_option
 def review(  # noqa: PLR0913  one parameter for each option

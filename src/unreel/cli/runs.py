@@ -42,14 +42,14 @@ def runs() -> None:
     """
 
 
-@runs.command("list", short_help="List runs: how many answers, how many failures.")
+@runs.command("list", short_help="List runs with their answers and failures.")
 @click.argument("folder", default="runs")
 @json_option
 def list_(*, folder: str, as_json: bool) -> None:
-    """List the runs below FOLDER, a folder or s3://bucket/prefix (`runs` by default).
+    """List the runs in FOLDER, a folder or s3://bucket/prefix (default `runs`).
 
-    Each line tells who answered which instrument about which benchmark, and how many answers and
-    failures there are. Ends with status 1 when a run cannot be read.
+    Each line shows the model, protocol, benchmark, and the number of answers and failures. Exits with
+    status 1 if a run cannot be read.
     """
     if "://" not in folder and not Path(folder).is_dir():
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
@@ -89,26 +89,28 @@ def _row(name: str, settings: Settings) -> dict[str, object]:
     return row | {"answered": answered, "failed": sum(failures.values())}
 
 
-@runs.command(short_help="Tell whether a run is whole.")
+@runs.command(short_help="Check a run for damage.")
 @click.argument("run", shell_complete=complete_runs)
 @json_option
 def check(*, run: str, as_json: bool) -> None:
-    """Tell whether RUN is whole: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
+    """Check RUN for damage: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
 
-    Reads its recipe, every row of its tables and its ledgers, and says who writes it. Nothing is
-    changed. Ends with status 1 when something is damaged.
+    Reads its recipe, all rows of its tables and its start logs, and names its present writer. Changes
+    nothing. Exits with status 1 if something is damaged.
     """
     sys.exit(Lazy(f"{_JOB}:tell_check", "eval").load()(run, as_json=as_json))
 
 
-@runs.command(short_help="Mend a copy of a damaged run.")
+@runs.command(short_help="Write a repaired copy of a damaged run.")
 @click.argument("run", shell_complete=complete_runs)
-@click.option("--out", metavar="PLACE", help="A new folder or prefix.  [default: RUN-repaired]")
+@click.option(
+    "--out", metavar="PLACE", help="New output folder or prefix.  [default: RUN-repaired]"
+)
 @json_option
 def repair(*, run: str, out: str | None, as_json: bool) -> None:
-    """Write what is whole of RUN to a new place; RUN itself stays as it is.
+    """Write the intact part of RUN to a new location. RUN is not changed.
 
-    Rows that cannot be read are left out and asked again by the next `unreel eval`; rows that are not
-    right are set aside in a file; of doubled rows one stays.
+    Unreadable rows are omitted and asked again by the next `unreel eval`; invalid rows are moved to a
+    file; of duplicate rows one is kept.
     """
     sys.exit(Lazy(f"{_JOB}:tell_repair", "eval").load()(run, out, as_json=as_json))

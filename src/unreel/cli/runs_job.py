@@ -1,4 +1,4 @@
-"""What `unreel runs check` and `unreel runs repair` do and say."""
+"""Implementation of `unreel runs check` and `unreel runs repair`."""
 
 from typing import Final
 

@@ -54,7 +54,7 @@ class ScoredAnswers:
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
     metavar="B",
-    help="Folder or table of clips with their truth; of a run, where it lies now.",
+    help="Folder or table of clips with their ground truth; for a run, its present path.",
 )
 @layout_option
 @map_option
@@ -64,14 +64,14 @@ class ScoredAnswers:
     "--protocol",
     "instrument",
     type=InstrumentName(),
-    help="The instrument that the answers were asked with.",
+    help="Protocol of the answers.",
 )
-@click.option("--prompt", default="paper", show_default=True, help="The prompt variant asked.")
+@click.option("--prompt", default="paper", show_default=True, help="Prompt variant of the answers.")
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     show_default="what the run's recipe says, else strict",
-    help="Read the form that was asked for, or also its usual variations.",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @box_space_option
 @click.option("--split", help="Score this split of B alone.")
@@ -81,13 +81,13 @@ class ScoredAnswers:
     "judges",
     multiple=True,
     metavar="MODEL",
-    help="Score explanations with this model; a second one tells how far judges agree.",
+    help="Model that judges explanations. With a second one, the agreement of the judges is reported.",
 )
 @click.option("--sts", is_flag=True, help="Compare reasons by sentence embeddings.")
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Folder or s3://bucket/prefix of the judge's rulings on a file.  [default: ANSWERS.rulings]",
+    help="Folder or s3://bucket/prefix for the judge's rulings on a file of answers.  [default: ANSWERS.rulings]",
 )
 @form_option
 @json_option

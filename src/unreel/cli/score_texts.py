@@ -31,7 +31,7 @@ def open_texts(
     kept: KeptRulings,
     settings: Settings,
 ) -> TextScorer | None:
-    """Who fills in the scores of words; `None` where nobody is named. Judges are told of on stderr."""
+    """Return the scorer of explanations; `None` if no judge is named. Judges are announced on stderr."""
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
@@ -49,7 +49,7 @@ def open_texts(
 
 
 def tell_texts(scorer: TextScorer | None) -> dict[str, Any]:
-    """What there is to tell of the words, once they were scored."""
+    """Return the summary of scored explanations."""
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
             return {"judges": [_account(each) for each in judgings], "agreements": agreements}

@@ -1,4 +1,4 @@
-"""How a scorecard is printed for a person."""
+"""Print a scorecard."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -63,7 +63,7 @@ def say_counts(card: Scorecard) -> None:
 
 
 def why_nothing(cards: Sequence[Scorecard]) -> str:
-    """Why `cards` measure nothing, in one line; "" where they measure something."""
+    """Return the reason why `cards` measure nothing, in one line; "" if they measure something."""
     if not any(card.n_answered for card in cards):
         return "no question was answered, so nothing was measured"
     if any(metric.coverage.parsed for card in cards for metric in card.metrics):

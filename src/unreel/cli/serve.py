@@ -26,31 +26,33 @@ if TYPE_CHECKING:
     "adapters",
     multiple=True,
     metavar="NAME=DIR",
-    help="Serve this adapter of CKPT too, unmerged. Repeat it for several.",
+    help="Also serve this adapter of CKPT, unmerged. Repeatable.",
 )
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen. Others than this machine need a key: VLLM_API_KEY.",
+    help="Host to listen on. Hosts other than loopback require a key in VLLM_API_KEY.",
 )
 @click.option(
     "--gpus",
     type=click.IntRange(0, 64),
     default=1,
     show_default=True,
-    help="Cards to spread the model over; 0 for a build of vLLM for processors.",
+    help="Number of GPUs for the model; 0 for a CPU build of vLLM.",
 )
 @click.option(
-    "--max-length", type=click.IntRange(256), help="Most tokens of a question with its answer."
+    "--max-length",
+    type=click.IntRange(256),
+    help="Maximum number of tokens of a question and its answer.",
 )
 @click.option(
     "--python",
     type=click.Path(path_type=Path),
     default=sys.executable,
     show_default="the one that runs unreel",
-    help="Interpreter of the environment that has vLLM.",
+    help="Python interpreter of the environment with vLLM.",
 )
 @json_option
 def serve(  # noqa: PLR0913  one parameter for each option
@@ -64,10 +66,10 @@ def serve(  # noqa: PLR0913  one parameter for each option
     python: Path,
     as_json: bool,
 ) -> None:
-    """Serve the checkpoint or adapter CKPT with vLLM, and tell which --model asks it.
+    """Serve the checkpoint or adapter CKPT with vLLM, and print its name for --model.
 
-    Nothing is fetched, no code of the checkpoint runs, and only this machine can ask. Runs until Ctrl-C
-    or SIGTERM, then ends with status 0 and leaves no process behind.
+    Downloads nothing, runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C or
+    SIGTERM, then exits with status 0 and leaves no process behind.
     """
     from unreel.reviewers.local.server import find_engine, require_place
     from unreel.reviewers.local.serving import Place, plan_serving
@@ -130,7 +132,7 @@ def _typed(model: "ServedModel", plan: "ServingPlan") -> str:
 
 
 def _taught(model: "ServedModel") -> Iterator[str]:
-    """What it was taught to be asked, as it is typed; nothing for a model that unreel did not train."""
+    """Yield the training protocols of the model as options; none for a model that unreel did not train."""
     if model.taught is None or not model.taught.instruments:
         yield ""
         return

@@ -1,4 +1,4 @@
-"""How clips are put before a model, as it is typed: `--show`, `--box-space`."""
+"""Options for clip input: `--show`, `--box-space`."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args
@@ -16,7 +16,6 @@ def showing_options(command: F) -> F:
     show = click.option(
         "--show",
         type=click.Choice(get_args(Showing)),
-        help="Frames one by one; our frames as one video, for `unreel serve`; or the file itself.  "
-        "[default: frames]",
+        help="Model input: single frames; the sampled frames as one video, for `unreel serve`; or the file.  [default: frames]",
     )
     return show(box_space_option(command))

@@ -1,4 +1,4 @@
-"""How a command ends before its end: by Ctrl-C, by the system, by a fault of the machine."""
+"""Early exit of a command: Ctrl-C, a signal, or a fault of the system."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ class Stopped(BaseException):
 
     @property
     def status(self) -> int:
-        """What a shell shows for a command that this signal ended."""
+        """Return the shell's exit status for this signal."""
         return 128 + self.number
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ def styled(stream: TextIO) -> TextIO:
 
 
 def is_fresh(stream: TextIO) -> bool:
-    """Whether nothing was written to a guarded stream yet."""
+    """Return whether nothing was written to a guarded stream yet."""
     return not isinstance(stream, _PlainStream) or stream.is_fresh
 
 

@@ -8,29 +8,25 @@ from unreel.cli.late import LateGroup, Word
 from unreel.core.registry import Lazy
 
 _WORDS: Final = {
-    "run": Word(Lazy("unreel.cli.train_run:run"), "Train a model, or go on training it."),
-    "card": Word(Lazy("unreel.cli.train_run:card"), "Print what is told with a checkpoint."),
-    "recipes": Word(
-        Lazy("unreel.cli.train_examples:recipes"), "List the recipes that come with unreel."
-    ),
+    "run": Word(Lazy("unreel.cli.train_run:run"), "Train a model, or resume a training."),
+    "card": Word(Lazy("unreel.cli.train_run:card"), "Print the card of a checkpoint."),
+    "recipes": Word(Lazy("unreel.cli.train_examples:recipes"), "List the recipes of unreel."),
     "plan": Word(
-        Lazy("unreel.cli.train_plan:plan"), "Tell what a training takes: memory, hours and cost."
+        Lazy("unreel.cli.train_plan:plan"), "Estimate memory, hours and cost of a training."
     ),
     "examples": Word(
-        Lazy("unreel.cli.train_examples:examples"), "Show what a model will see, as a page."
+        Lazy("unreel.cli.train_examples:examples"), "Write a page with training examples."
     ),
     "export": Word(
-        Lazy("unreel.cli.train_export:export"), "Write the examples for another trainer."
+        Lazy("unreel.cli.train_export:export"), "Export the training data for another trainer."
     ),
-    "compare": Word(
-        Lazy("unreel.cli.train_compare:compare"), "Tell what two checkpoints differ by."
-    ),
+    "compare": Word(Lazy("unreel.cli.train_compare:compare"), "Compare two checkpoints."),
 }
 
 
 @click.command(cls=LateGroup, words=_WORDS)
 def train() -> None:
-    """Train a reviewer on people's judgements, by one recipe.
+    """Train a model on human judgements with one recipe.
 
-    RECIPE is a TOML file, or the name of one that comes with unreel: see `unreel train recipes`.
+    RECIPE is a TOML file, or the name of a recipe of unreel: see `unreel train recipes`.
     """

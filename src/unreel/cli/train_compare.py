@@ -25,13 +25,13 @@ _ASKED_WRONGLY: Final = 2
     "--benchmark",
     type=click.Path(exists=True),
     metavar="PATH",
-    help="What both checkpoints are asked about; runs were asked already.",
+    help="Benchmark for both checkpoints. Not needed for runs.",
 )
 @click.option("--protocol", help="What they are asked.  [default: what the checkpoint was taught]")
 @click.option("--split", help="Ask about this split alone.")
 @layout_option
 @click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this figure.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")
 @trusted_option
 @json_option
 def compare(
@@ -43,10 +43,10 @@ def compare(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Tell what FIRST and SECOND differ by, with intervals: runs of `unreel eval`, or checkpoints.
+    """Print the differences between FIRST and SECOND with intervals: runs of `unreel eval`, or checkpoints.
 
-    A checkpoint is asked about --benchmark as `unreel eval --model local/CHECKPOINT` asks it; a second
-    call asks only what has no answer yet. Then both are compared as `unreel compare` does.
+    A checkpoint is evaluated on --benchmark like `unreel eval --model local/CHECKPOINT`; a second call
+    sends only the questions without an answer. Both are then compared like `unreel compare`.
     """
     folder = out or "-".join(["compare", *(plain_name(Path(n).name) for n in (first, second))])
     runs = tuple(

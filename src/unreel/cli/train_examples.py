@@ -18,19 +18,19 @@ from unreel.core.registry import Lazy
     type=click.IntRange(1, 500),
     default=12,
     show_default=True,
-    help="Examples to show, of all data, both sides and both labels in turn.",
+    help="Number of examples to show, balanced over data sets, splits and labels.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the page, and of what is found at the clips.  [default: examples-NAME]",
+    help="Output folder of the page and of the clip data.  [default: examples-NAME]",
 )
 @clip_options
 def examples(*, as_json: bool, **given: Any) -> None:
-    """Write a page with examples of RECIPE: frames as the model sees them, boxes, prompt and answer.
+    """Write a page with examples of RECIPE: input frames, boxes, prompt and answer.
 
-    The model's own processor is used where its folder is here, else the rule of its family; the page says
-    which. No weights are read.
+    Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
+    states which. No weights are read.
     """
     shown = Lazy("unreel.cli.train_examples_job:show_examples", "eval").load()(**given)
     if as_json:
@@ -48,7 +48,7 @@ def examples(*, as_json: bool, **given: Any) -> None:
 @click.command()
 @json_option
 def recipes(*, as_json: bool) -> None:
-    """List the recipes that come with unreel, with the numbers that they rerun."""
+    """List the recipes of unreel, with the published results that they reproduce."""
     from unreel.train.recipe import read_recipe, shipped_recipes
 
     read = [read_recipe(name) for name in shipped_recipes()]

@@ -20,7 +20,7 @@ from unreel.train.recipe import read_recipe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What was written, and what it is about."""
+    """Written examples, and their description."""
 
     page: Path
     recipe: str

@@ -14,24 +14,29 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
 
 @click.command()
 @recipe_options
-@click.option("--to", "trainer", required=True, type=click.Choice(_TRAINERS), help="The trainer.")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="New folder for rows and media."
+    "--to", "trainer", required=True, type=click.Choice(_TRAINERS), help="Target trainer."
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="New output folder for rows and media.",
 )
 @media_option("link", "copy", name="keeping")
 @click.option(
     "--as-frames",
     "as_film",
     is_flag=True,
-    help="Under input=video: give our own frames as the video, instead of the clip.",
+    help="With input=video: export the sampled frames as the video instead of the clip.",
 )
 @clip_options
 def export(*, as_json: bool, **given: Any) -> None:
-    """Write what RECIPE teaches as a folder that another trainer reads, with its settings.
+    """Export the training data of RECIPE for another trainer, with its settings.
 
-    Boxes are written in the space that this trainer's resize gives. What it cannot do as unreel does is
-    told, and stands in unreel-export.json.
+    Boxes use the coordinate space of the trainer's resize. Differences from unreel are printed and stored
+    in unreel-export.json.
 
-    Ends with status 1 where rows could not be written.
+    Exits with status 1 if rows could not be written.
     """
     Lazy("unreel.cli.train_export_job:write_export", extra="eval").load()(given, as_json=as_json)

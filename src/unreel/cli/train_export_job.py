@@ -1,4 +1,4 @@
-"""What `unreel train export` loads when it runs."""
+"""Implementation of `unreel train export`, imported when it runs."""
 
 import sys
 from collections.abc import Mapping

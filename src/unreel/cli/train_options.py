@@ -1,4 +1,4 @@
-"""What every command that takes a training recipe has in common."""
+"""Options shared by all commands with a training recipe."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,14 +20,14 @@ def recipe_options(command: F) -> F:
             multiple=True,
             type=click.Path(exists=True),
             metavar="PATH",
-            help="Benchmark of the recipe's [[data]]; repeat it for several, in their order.",
+            help="Benchmark for the recipe's [[data]]. Repeatable, in the recipe's order.",
         ),
         click.option(
             "--set",
             "changes",
             multiple=True,
             metavar="SECTION.KEY=VALUE",
-            help="Change the recipe, for example optimise.epochs=2. Repeatable.",
+            help="Override a recipe setting, for example optimise.epochs=2. Repeatable.",
         ),
     )
     for option in reversed(options):
@@ -38,6 +38,8 @@ def recipe_options(command: F) -> F:
 def clip_options(command: F) -> F:
     """Add what every command that opens the clips of a recipe may be told."""
     leak = click.option(
-        "--accept-leak", is_flag=True, help="Train although clips to be scored on are shown in it."
+        "--accept-leak",
+        is_flag=True,
+        help="Train even if the data contains clips of the evaluation set.",
     )
     return leak(outside_option(trusted_option(json_option(command))))

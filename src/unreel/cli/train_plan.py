@@ -12,24 +12,24 @@ from unreel.core.registry import Lazy
 
 @click.command()
 @recipe_options
-@click.option("--gpu", default="h100", show_default=True, help="Device, for example a100.")
-@click.option("--gpus", type=int, help="How many.  [default: as the recipe's [devices] say]")
-@click.option("--price", metavar="USD", help="Of one device for an hour.")
+@click.option("--gpu", default="h100", show_default=True, help="Device type, for example a100.")
+@click.option("--gpus", type=int, help="Number of devices.  [default: the recipe's [devices]]")
+@click.option("--price", metavar="USD", help="Price of one device per hour in USD.")
 @click.option(
     "--utilisation",
     type=float,
     metavar="SHARE",
-    help="Part of the peak that the devices reach.  [default: the family's]",
+    help="Fraction of the peak speed that the devices reach.  [default: the family's]",
 )
 @outside_option
 @trusted_option
 @json_option
 def plan(*, as_json: bool, **given: Any) -> None:
-    """Tell what RECIPE takes: tokens, memory, steps, hours and cost, with the formula.
+    """Estimate tokens, memory, steps, hours and cost of RECIPE, with the formula.
 
-    RECIPE is a file, or the name of a recipe that comes with unreel. Clips are counted where the
-    benchmark is here, else as the recipe declares them. Nothing is trained.
+    RECIPE is a file, or the name of a recipe of unreel. Clips are counted in the benchmark if it is
+    present, otherwise taken from the recipe. Trains nothing.
 
-    Ends with status 1 where the memory of a device is too small.
+    Exits with status 1 if a device has too little memory.
     """
     Lazy("unreel.cli.train_plan_job:tell_plan", extra="eval").load()(given, as_json=as_json)

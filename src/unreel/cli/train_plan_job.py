@@ -1,4 +1,4 @@
-"""What `unreel train plan` loads when it runs."""
+"""Implementation of `unreel train plan`, imported when it runs."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -18,17 +18,16 @@ from unreel.core.registry import Lazy
     help="Folder of the training.  [default: trainings/NAME]",
 )
 @click.option(
-    "--resume", "going", flag_value="resume", help="Go on; refuse where nothing was begun."
+    "--resume", "going", flag_value="resume", help="Resume; fail if no training was started."
 )
 @click.option(
-    "--fresh", "going", flag_value="fresh", help="Begin anew; the checkpoints there are removed."
+    "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
 )
 @clip_options
 def run(*, as_json: bool, **given: Any) -> None:
-    """Train the model of RECIPE, and leave it in OUT/model.
+    """Train the model of RECIPE, and write it to OUT/model.
 
-    A second call goes on where the first stopped, after a kill -9 too. Ctrl-C saves after the step that is
-    being taken.
+    A second call resumes, also after kill -9. Ctrl-C saves a checkpoint after the current step.
     """
     Lazy("unreel.cli.train_run_job:run_recipe", "train").load()(given, as_json=as_json)
 
@@ -37,7 +36,7 @@ def run(*, as_json: bool, **given: Any) -> None:
 @click.argument("checkpoint", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def card(*, checkpoint: Path, as_json: bool) -> None:
-    """Print the card of CHECKPOINT: its data, recipe, licences, scores, and what it is not for."""
+    """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
     from unreel.train.card import as_markdown, read_card
 
     found = read_card(checkpoint)

@@ -97,7 +97,7 @@ class _Told:
 
     @property
     def spectator(self) -> Spectator:
-        """Who is told."""
+        """Return the progress callbacks."""
         return Spectator(
             on_reading=self._meter.step,
             on_start=self._begin,

@@ -1,4 +1,4 @@
-"""What a reviewer gave back; where there is nothing, a `Failure` says why."""
+"""Answer of a reviewer; a `Failure` replaces a missing one."""
 
 import hashlib
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ Origin = Real | Generated
 
 
 def creator_of(*origins: Origin) -> str:
-    """Who made the first generated one; "" when all are real."""
+    """Return the creator of the first generated clip; "" if all are real."""
     for origin in origins:
         if isinstance(origin, Generated):
             return origin.creator
@@ -52,7 +52,7 @@ def setting_of(*origins: Origin) -> str:
 
 
 def makers_of(creator: str, setting: str) -> tuple[str, ...]:
-    """Whose figures a clip counts for: its creator's, and its creator's in that setting; nobody made a real one."""
+    """Return the creators whose metrics a clip counts for: its creator, and its creator in that setting; none for a real clip."""
     whole = (creator,) if creator else ()
     return (*whole, f"{creator}/{setting}") if setting else whole
 

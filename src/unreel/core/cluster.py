@@ -1,10 +1,10 @@
-"""What ties answers together."""
+"""Clusters of dependent answers."""
 
 from typing import NamedTuple
 
 
 class Cluster(NamedTuple):
-    """What a row has in common with others, so that their answers may stand or fall together."""
+    """Property that a row shares with others, so that their answers are dependent."""
 
     scene: str
     """The scene that its clip shows, or the clip itself where nobody names a scene."""

@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both judged all that one of them was asked."""
+        """Return whether both judged all that one of them was asked."""
         return not self.n_invalid and not self.n_unshared
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Comparisons:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every comparison is."""
+        """Return whether every comparison is."""
         return all(comparison.is_complete for comparison in self.comparisons)
 
     def __iter__(self) -> Iterator[Comparison]:

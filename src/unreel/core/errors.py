@@ -45,7 +45,7 @@ _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
 def known_names(name: str, known: Sequence[str]) -> str:
-    """What to write for a `name` that is none of the `known` ones: the nearest of them, and all."""
+    """Return advice for an unknown `name`: the nearest of the `known` names, and all of them."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return f"{hint}Known: {', '.join(known)}"

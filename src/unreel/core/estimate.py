@@ -88,7 +88,7 @@ def how_often_held(values: Iterable[Measured], *, kind: IntervalKind = "share") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How many of the answers that a metric wants held what it reads."""
+    """Number of answers that contain the value that a metric reads."""
 
     parsed: int
     asked: int

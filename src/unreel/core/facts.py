@@ -50,7 +50,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipFacts:
-    """What the container says of itself and of its streams."""
+    """Properties of the container and its streams."""
 
     container: str
     size_bytes: int

@@ -1,4 +1,4 @@
-"""What a failed item leaves behind: a reason that can be counted and a detail that can be read."""
+"""Record of a failed item: a reason to count and a detail to read."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,7 +7,7 @@ from unreel.core.answer import Usage
 
 
 class FailureReason(StrEnum):
-    """Why an item has no result. The words are stored in tables: add, never rename."""
+    """Reason why an item has no result. The values are stored in tables: add, never rename."""
 
     NOT_A_FILE = "not-a-file"
     NOT_NAMED = "not-named"
@@ -42,7 +42,7 @@ class FailureReason(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What a person can do about it, as a sentence."""
+        """Return advice for the user, as a sentence."""
         return _REMEDIES[self]
 
 

@@ -64,7 +64,7 @@ class HeldServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
         return self._leash.is_alive
 
     def wait_until(

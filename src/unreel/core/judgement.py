@@ -1,4 +1,4 @@
-"""What people say of clips: ratings, votes and preferences."""
+"""Human judgements of clips: ratings, votes and preferences."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,7 +62,7 @@ class Pair:
 
 
 def subject_of(first: ClipId, *second: ClipId) -> ClipId | Pair:
-    """What a question about one clip, or about two in that order, is about."""
+    """Return the clip, or the pair in that order, of a question."""
     return Pair(first, *second) if second else first
 
 

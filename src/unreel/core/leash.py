@@ -61,7 +61,7 @@ class Leash:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
         return self._holder.poll() is None
 
     def wait(self) -> int:

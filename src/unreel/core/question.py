@@ -15,7 +15,7 @@ Marks = Literal["default", "off", "on"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """How a question is put. Two answers compare only when their conditions are equal."""
+    """Input settings of a question. Answers are comparable only under equal conditions."""
 
     sampling: str = "uniform-8"
     """Name of a sampling plan: see `unreel.media.sampling`."""

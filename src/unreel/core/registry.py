@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """Where an object lives (`module:name`) and which extra it needs."""
+    """Import path of an object (`module:name`), and the extra that it needs."""
 
     target: str
     extra: str | None = None

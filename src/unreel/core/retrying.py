@@ -25,7 +25,7 @@ TRICKLE_PER_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a question may take, all its requests and waits together, and how long one request."""
+    """Timeouts of a question with all its requests and waits, and of one request."""
 
     deadline_s: float = 180.0
     attempt_s: float = 80.0
@@ -53,7 +53,7 @@ class RetryBudget:
         self._tokens = min(SAVINGS, self._tokens + SHARE_AGAIN)
 
     def take(self, now_s: float) -> bool:
-        """Whether one more request may be sent at `now_s`."""
+        """Return whether one more request may be sent at `now_s`, and count it."""
         if self._seen_s is not None:
             self._tokens = min(SAVINGS, self._tokens + TRICKLE_PER_S * (now_s - self._seen_s))
         self._seen_s = now_s

@@ -46,7 +46,7 @@ class Server:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine, in a spelling that no resolver has a say in but `localhost`."""
+        """Return whether the host is loopback, by an address or the name `localhost`."""
         if ":" in self.host:
             return IPv6Address(self.host) == IPv6Address("::1")
         try:
@@ -56,12 +56,12 @@ class Server:
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether nobody on the way can read along."""
+        """Return whether the connection is encrypted or local."""
         return self.scheme == "https" or self.is_loopback
 
     @property
     def uses_usual_port(self) -> bool:
-        """Whether its port goes without saying."""
+        """Return whether its port is the default of the scheme."""
         return self.port == _PORTS[self.scheme]
 
     def __str__(self) -> str:

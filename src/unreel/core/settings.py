@@ -63,7 +63,7 @@ class Settings:
 
     @property
     def state_folder(self) -> Path:
-        """Where the ledgers of runs on an object store are kept."""
+        """Return the folder of the start logs of runs on an object store."""
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
 

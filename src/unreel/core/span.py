@@ -55,7 +55,7 @@ class TimeSpan:
 
     @property
     def length_us(self) -> int:
-        """How long the span lasts."""
+        """Return the length of the span."""
         return self.end_us - self.start_us
 
     def overlap_us(self, other: "TimeSpan") -> int:

@@ -25,7 +25,7 @@ class Category(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoxAt:
-    """Where a trace is at one instant."""
+    """Box of a trace at one timestamp."""
 
     at_us: int
     box: Box

@@ -180,7 +180,7 @@ class Folder:
             return self.root / name
 
     def files(self, name: str = "") -> list[str]:
-        """What lies below `name`, relative to it: files, and links as they are, sorted."""
+        """Return the files and links below `name`, relative to it and sorted."""
         with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
             return sorted(each for each, _ in self._walk(at[0], depth=_DEEPEST))
         return []
@@ -274,7 +274,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 
 def _entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]]:
-    """What an open folder holds, and whether each is a regular file; folders are listed apart."""
+    """Return the entries of an open folder, with whether each is a regular file; folders are listed separately."""
     found: list[tuple[str, bool]] = []
     with os.scandir(at) as entries:
         for entry in entries:

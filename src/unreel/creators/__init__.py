@@ -1,1 +1,1 @@
-"""Who makes clips: folders, endpoints, pipelines and controls behind one contract."""
+"""Creators of clips: folders, endpoints, pipelines and controls behind one contract."""

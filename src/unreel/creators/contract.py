@@ -1,4 +1,4 @@
-"""What a creator is asked for and what it gives back. `unreel.testing.creators` tests the promises."""
+"""Request and result of a creator. `unreel.testing.creators` tests the contract."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from unreel.core.failure import Failure
 
 
 class Setting(StrEnum):
-    """What a creator is given to start from."""
+    """Input that a creator starts from."""
 
     IMAGE_AND_TEXT = "image+text"
     IMAGE = "image"
@@ -24,7 +24,7 @@ its name alone, where its clips lie ready."""
 
 
 class Side(StrEnum):
-    """What a creator's clips count as."""
+    """Label of a creator's clips."""
 
     GENERATED = "generated"
     CONTROL = "control"
@@ -69,7 +69,7 @@ class Made:
 
 
 class Workplace(Protocol):
-    """Where a clip is made: a folder, a memory that outlives kill -9, and a safe way to fetch."""
+    """Context for making a clip: a folder, notes that survive kill -9, and a safe download."""
 
     @property
     def folder(self) -> Path:
@@ -77,7 +77,7 @@ class Workplace(Protocol):
         ...
 
     def recall(self, what: str) -> str | None:
-        """What was noted under that word for this brief, in this or an earlier life."""
+        """Return the value noted under that key for this brief, in this or an earlier process."""
         ...
 
     def note(self, what: str, told: str) -> None:
@@ -99,12 +99,12 @@ class Creator(Protocol):
 
     @property
     def side(self) -> Side:
-        """What its clips count as."""
+        """Return the label of its clips."""
         ...
 
     @property
     def settings(self) -> frozenset[Setting]:
-        """What it can start from."""
+        """Return the supported inputs."""
         ...
 
     async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:

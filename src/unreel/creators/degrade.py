@@ -95,7 +95,7 @@ class DegradeKeys(CreatorKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """What becomes of one clip, and how that is told."""
+    """Change of one clip, with its description."""
 
     cut: Cut = WHOLE
     form: NormalForm | None = None

@@ -143,7 +143,7 @@ class DiffusersKeys(CreatorKeys):
         raise InvalidSettingError(setting, problem, remedy)
 
     def _weights(self) -> list[str]:
-        """What tells one checkpoint from another."""
+        """Return the identity of the checkpoint."""
         if self.revision:
             return [self.model, self.revision]
         folder = Path(self.model).expanduser()

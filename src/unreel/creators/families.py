@@ -12,7 +12,7 @@ FamilyName = Literal["cogvideox", "hunyuan-video", "ltx", "wan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineFamily:
-    """What one family needs to be told."""
+    """Settings of one pipeline family."""
 
     from_text: str
     """Class in diffusers."""

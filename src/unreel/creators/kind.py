@@ -1,4 +1,4 @@
-"""What a kind of creator is described by: keys of a recipe that open what they describe."""
+"""Configuration of a kind of creator: recipe keys that open it."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a creator finds where it works."""
+    """Environment of a creator."""
 
     settings: Settings
     trusted: bool = False
@@ -38,17 +38,17 @@ class CreatorKeys(Section):
 
     @property
     def can(self) -> frozenset[Setting]:
-        """What it can start from."""
+        """Return the supported inputs."""
         return frozenset(Setting)
 
     @property
     def usual(self) -> tuple[Setting, ...]:
-        """What it starts from where the recipe does not say."""
+        """Return the default inputs."""
         return (Setting.IMAGE_AND_TEXT,)
 
     @property
     def given(self) -> Given:
-        """What it is shown of a scene."""
+        """Return the input from a scene."""
         return "source" if self.side is Side.CONTROL else "brief"
 
     def label(self, title: str) -> str:

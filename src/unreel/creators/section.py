@@ -20,7 +20,7 @@ from unreel.recipes.section import Line, Section, Seed, Text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatorOpener:
-    """Who will make clips: the stable name, what opens the creator, and what is asked of it."""
+    """Factory of a creator: stable name, constructor and requested inputs."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class CreatorSection(Section):
 
     @property
     def keys(self) -> CreatorKeys:
-        """What its kind is told.
+        """Return the keys of its kind.
 
         Raises:
             InvalidSettingError: A key is not one of its kind, or its value cannot be used.
@@ -93,7 +93,7 @@ class CreatorSection(Section):
         return type(self).model_validate(self.model_dump() | self.keys.beside(base))
 
     def opener(self, *, settings: Settings, trusted: bool = False) -> CreatorOpener:
-        """What opens it. `trusted`: the benchmark's clips are opened without a sandbox."""
+        """Return its factory. `trusted`: the benchmark's clips are opened without a sandbox."""
         keys, name = self.keys, self.stable_name
         asked = self.settings or keys.usual
         around = Surroundings(settings=settings, trusted=trusted, asked=asked)

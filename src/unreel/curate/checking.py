@@ -1,4 +1,4 @@
-"""What a recipe would do, as far as that is known before any file is opened. Nothing is asked or written."""
+"""Forecast of a recipe before any file is opened. Sends and writes nothing."""
 
 import stat
 from collections import Counter
@@ -38,7 +38,7 @@ Needs = Callable[[CurateRecipe], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCount:
-    """What a source names."""
+    """Number of items of a source."""
 
     path: str
     labels: Mapping[str, int]
@@ -59,7 +59,7 @@ class SourceCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepForecast:
-    """What a step would be given, and what is known of what it does."""
+    """Input of a step, and its known effect."""
 
     step: str
     clips: int
@@ -69,7 +69,7 @@ class StepForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a recipe would do. It could run where there are no problems."""
+    """Forecast of a recipe. It can run if there are no problems."""
 
     name: str
     sources: tuple[SourceCount, ...]
@@ -111,7 +111,7 @@ _TOOLS: Final = (
 
 
 def check(recipe: CurateRecipe, *, root: Path, access: Access) -> Checked:
-    """What `recipe` would do with relative paths from `root`."""
+    """Return the forecast of `recipe` with relative paths from `root`."""
     around = Surroundings(root=root, access=access, place=Place(str(root)))
     members: list[Member] = []
     names = Names()
@@ -144,7 +144,7 @@ def _count(
     members: list[Member],
     names: Names,
 ) -> SourceCount:
-    """What the section names; its usable clips are added to `members`, all that it names to `names`."""
+    """Count the items of the section; add its usable clips to `members` and all its names to `names`."""
     if is_url(section.path):
         remark = "in a store, which is not asked here"
         return SourceCount(path=section.path, labels={}, left_out={}, remark=remark)
@@ -183,7 +183,7 @@ def _named_once(rows: Iterable[Listed | Rejected], names: Names) -> Iterator[Lis
 
 
 def _reason(row: Listed | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
-    """Why the row would not be looked at, "" where it would, and its name."""
+    """Return the reason why the row would be skipped ("" if it would not), and its name."""
     if isinstance(row, Rejected):
         return REJECTED, row.name
     name = row.entry.name

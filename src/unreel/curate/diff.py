@@ -1,4 +1,4 @@
-"""What differs between two versions of a benchmark, clip by clip."""
+"""Differences between two versions of a benchmark, clip by clip."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,12 +54,12 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both hold the same clips with the same truth."""
+        """Return whether both contain the same clips with the same ground truth."""
         return not (self.added or self.removed or self.renamed or self.changed)
 
 
 def compare(before: Path, after: Path) -> Difference:
-    """What happened from the benchmark at `before` to the one at `after`."""
+    """Return the differences between the benchmarks at `before` and `after`."""
     old, new = _fields(before), _fields(after)
     gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
     new_names = {new[name][BYTES]: name for name in reversed(come)}

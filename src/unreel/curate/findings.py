@@ -20,7 +20,7 @@ FINDINGS: Final = TableSchema(
 
 
 def finding_fault(row: Row) -> str | None:
-    """What is wrong with a finding of a curation; what it was asked with is not in its row."""
+    """Return the fault of a finding of a curation, or None; its request is not in its row."""
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if not row["clip"] or is_hash(row["clip"]) else WRONG_CLIP

@@ -31,15 +31,15 @@ class Keys:
             yield _spelled(self.packed[start : start + LOOKED_UP])
 
     def order(self) -> NDArray[np.intp]:
-        """Where each different key comes first, in the order of the keys."""
+        """Return the index of the first occurrence of each distinct key, in key order."""
         return np.unique(self.packed, return_index=True)[1]
 
     def count(self, among: NDArray[np.bool_]) -> int:
-        """How many different ones there are `among` those."""
+        """Return the number of distinct keys `among` those."""
         return len(np.unique(self.packed[among]))
 
     def digest(self, order: NDArray[np.intp]) -> str:
-        """What `core.identity.digest` gives for the keys at `order`, without a list of them."""
+        """Return `core.identity.digest` of the keys at `order`, without a list of them."""
         state = hashlib.sha256()
         for start in range(0, len(order), _HASHED):
             keys = _spelled(self.packed[order[start : start + _HASHED]])

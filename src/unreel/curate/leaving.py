@@ -1,4 +1,4 @@
-"""What does not come into a benchmark: counted at once, kept in files, told in one order at the end."""
+"""Clips excluded from a benchmark: counted immediately, stored in files, reported in one order at the end."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _NOWHERE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class LeftOuts:
-    """What steps left out: counts by step and reason, and the files that tell of each."""
+    """Exclusions of all steps: counts by step and reason, and the files with each of them."""
 
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class LeftOuts:
 
     @property
     def by_reason(self) -> Counter[str]:
-        """How many for each reason, whichever step gave it."""
+        """Return the counts by reason over all steps."""
         tally: Counter[str] = Counter()
         for (_, reason), n in self.counts.items():
             tally[reason] += n

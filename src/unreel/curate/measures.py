@@ -1,4 +1,4 @@
-"""What one pass over a file measures: its shots with their borders, and the fingerprint of the whole."""
+"""Measurements of one pass over a file: its shots with their borders, and the fingerprint of the file."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,7 +31,7 @@ class MeasuredShot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """What a scan found in a file; together the shots are all of it."""
+    """Shots of a scanned file; together they cover all of it."""
 
     shots: tuple[MeasuredShot, ...]
 

@@ -26,7 +26,7 @@ CONTRADICTION: Final = "contradiction"
 
 
 def stored_name(sha256: ClipId, suffix: str) -> str:
-    """Where bytes lie below the folder of media: by their hash."""
+    """Return the path of stored media in their folder: by hash."""
     return f"{sha256[:2]}/{sha256}{suffix}"
 
 
@@ -70,7 +70,7 @@ class Piece:
         return digest("piece", self.clip.id, to_json(as_plain(self.cut)))
 
     def subject(self, **given: Any) -> Subject:
-        """What a step is asked about the piece's file."""
+        """Return the request of a step for the segment's file."""
         clip = self.clip
         return Subject(clip=clip.id, name=self.entry.name, location=clip.location, given=given)
 
@@ -106,7 +106,7 @@ def sift(
     found: Iterable[Found | Failure | None],
     keep: Callable[[Piece, Found], Piece | LeftOut],
 ) -> Iterator[Piece | LeftOut]:
-    """What `keep` makes of each piece with what `step` found; a piece without a finding stays."""
+    """Yield `keep`'s result for each segment with the finding of `step`; a segment without a finding is kept."""
     for piece, own in zip(pieces, found, strict=True):
         match own:
             case None:

@@ -51,7 +51,7 @@ class Pieces:
     def subjects(
         self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
     ) -> "Walk[Subject]":
-        """What a step asks of each piece's file, with what is `given` by some of its columns."""
+        """Return the requests of a step for each segment's file, with the values `given` by some of its columns."""
         return Walk(lambda: self._subjects(given, columns))
 
     def _subjects(self, given: Callable[[Row], Given], columns: Sequence[str]) -> Iterator[Subject]:
@@ -88,7 +88,7 @@ NO_PIECES: Final = Pieces()
 
 
 class Walk(Generic[Item]):
-    """What can be walked over again and again, made anew each time."""
+    """Iterable that can be iterated repeatedly; every iteration starts again."""
 
     def __init__(self, begin: Callable[[], Iterator[Item]]) -> None:
         self._begin = begin
@@ -99,7 +99,7 @@ class Walk(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sifted:
-    """What a step makes of the pieces that it was given."""
+    """Result of a step for its segments."""
 
     pieces: Pieces
     left_out: LeftOuts = NONE_LEFT_OUT
@@ -107,7 +107,7 @@ class Sifted:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where pieces lie between two steps: a folder of this machine."""
+    """Local work directory for segments between two steps."""
 
     folder: Folder
 
@@ -160,7 +160,7 @@ def keep_once(pieces: Pieces, *, step: str) -> tuple[Pieces, Iterable[LeftOut]]:
 
 
 def _once(same: Pieces, sizes: Sequence[int], step: str) -> Iterator[LeftOut]:
-    """What goes of pieces with the same bytes, group after group."""
+    """Yield the duplicates with equal content, group by group."""
     walk = iter(same)
     for size in sizes:
         group = list(islice(walk, size))

@@ -1,4 +1,4 @@
-"""What a curation does: defaults, then a TOML file, then flags; unknown keys are refused.
+"""Settings of a curation: defaults, then a TOML file, then options; unknown keys are rejected.
 
 A section that is absent is a step that is not taken. Its settings are in the folder of its name.
 """

@@ -1,4 +1,4 @@
-"""What every step of a curation is given besides its settings, and how far the curation is."""
+"""Context of every step of a curation besides its settings, and the state of the curation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from unreel.recipes.section import Section, Seed, Text
 
 
 class RecipeHead(Section):
-    """What stands at the top of a recipe, above its sections."""
+    """Settings at the top of a recipe, above its sections."""
 
     name: Text
     """Of the benchmark."""
@@ -33,7 +33,7 @@ class RecipeHead(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is to be made, and the bench to make it on."""
+    """Target and context of a curation."""
 
     recipe: RecipeHead
     """The whole recipe; a step has settings of its own and goes by no other section's."""
@@ -44,13 +44,13 @@ class Work:
 
     @property
     def shelf(self) -> Shelf:
-        """Where pieces lie between two steps."""
+        """Return the work directory for segments between two steps."""
         return Shelf.of(self.bench)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
-    """What the audit found, for the card and for the folder."""
+    """Result of the audit, for the card and for the folder."""
 
     text: str
     document: Mapping[str, Any]
@@ -70,7 +70,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How far a curation is: the clips that are still in, and those that are out."""
+    """State of a curation: the remaining clips, and the excluded ones."""
 
     pieces: Pieces = NO_PIECES
     left_out: LeftOuts = NONE_LEFT_OUT
@@ -97,18 +97,18 @@ class State:
 
     @property
     def reasons(self) -> Mapping[str, int]:
-        """How much was left out, by step and reason."""
+        """Return the number of exclusions by step and reason."""
         tally = {f"{step}: {reason}": n for (step, reason), n in self.left_out.counts.items()}
         return dict(sorted(tally.items()))
 
     @property
     def lacks_licences(self) -> bool:
-        """Whether something is out because nothing names its licence."""
+        """Return whether clips were excluded because they have no licence."""
         return NO_LICENCE in self.left_out.by_reason
 
     @property
     def leaks(self) -> bool:
-        """Whether the audit found a leak: such a set is frozen only where that is accepted."""
+        """Return whether the audit found a leak; such a set is frozen only if that is accepted."""
         return self.audit is not None and self.audit.leaks
 
     @property

@@ -64,7 +64,7 @@ _NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a step is asked about: a file, and whatever else decides the answer."""
+    """Request of a step: a file, and all other inputs that determine the result."""
 
     clip: ClipId
     """The id of the file's bytes; "" where they are not known yet."""
@@ -95,7 +95,7 @@ class StepName(Generic[Found]):
         )
 
     def read(self, row: Row) -> Found | Failure:
-        """What a row of the table keeps; one whose text is no JSON counts as failed.
+        """Return the stored result of a row; invalid JSON counts as a failure.
 
         Raises:
             UnreadableSourceError: It says something that this step never finds.
@@ -116,7 +116,7 @@ class StepName(Generic[Found]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workbench:
-    """Where a curation keeps its tables, and how its steps run."""
+    """Tables of a curation, and the execution of its steps."""
 
     place: Place
     access: Access
@@ -137,13 +137,13 @@ class Workbench:
 
     @property
     def media(self) -> Place:
-        """Where clips that this curation makes lie, named by their content."""
+        """Return the location of clips made by this curation, named by content."""
         return self.place / "media"
 
     def ask(
         self, step: StepName[Found], subjects: Iterable[Subject], look: Look[Found]
     ) -> Iterator[Found | Failure]:
-        """What `look` finds for each subject, in order; what the table holds is not asked again.
+        """Yield the result of `look` for each subject in order; stored results are reused.
 
         All is asked before this returns, and read as it is walked over. `subjects` are walked over more
         than once.
@@ -173,13 +173,13 @@ class Workbench:
     def recall(
         self, step: StepName[Found], subjects: Iterable[Subject]
     ) -> Iterator[Found | Failure]:
-        """What was found for each subject before, in order."""
+        """Yield the stored result for each subject in order."""
         return _read(step, self.table(step.name), Keys(map(step.key, subjects)))
 
     def settle(
         self, step: StepName[Found], subjects: Iterable[Subject], decide: Decide[Found]
     ) -> Iterator[Found]:
-        """What `decide` says of a whole set, one finding for each subject, kept as rows.
+        """Yield the results of `decide` for the whole set, one per subject, and store them as rows.
 
         Its findings hold for this very set, in whatever order it comes: with another subject in it, it
         decides anew.
@@ -204,7 +204,7 @@ class Workbench:
     def conclude(
         self, step: StepName[Found], subjects: Iterable[Subject], decide: Callable[[], Found]
     ) -> Found:
-        """What `decide` says of a whole set as one finding, kept as a row of the subject with the first key."""
+        """Return the result of `decide` for the whole set, stored as the row of the subject with the first key."""
         table, alone = self.table(step.name), Keys(map(step.key, subjects))
         order = alone.order()
         (first,) = islice(subjects, order[0], order[0] + 1)
@@ -230,7 +230,7 @@ class Workbench:
             runner.run(rows, [stage], sink=_Told(take), ledger=self.ledgers / f"{name}.ledger")
 
     def _due(self, table: Table, keys: Keys) -> NDArray[np.bool_]:
-        """Which questions have no row, or one that is to be made again; one that comes twice, once."""
+        """Return a mask of keys without a row, or with one to be made again; a duplicate key counts once."""
         due = Due(table, self.retry_failed)
         tries = [due.next_tries(texts) for chunk in keys.chunks() for texts in as_texts(chunk)]
         return np.concatenate([np.empty(0, np.int32), *tries]) > 0
@@ -268,7 +268,7 @@ def _read(step: StepName[Found], table: Table, keys: Keys) -> Iterator[Found | F
 def _read_settled(
     step: StepName[Found], table: Table, keys: Keys, decide: Decide[Found]
 ) -> Iterator[Found]:
-    """What was decided of each; where a row is damaged, what would be decided now."""
+    """Yield the decision for each item; for a damaged row, the decision made again."""
     decided: Callable[[int], Found] | None = None
     rows = _read(step, table, keys)
     for place, found in enumerate(rows):

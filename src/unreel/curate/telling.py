@@ -11,7 +11,7 @@ from unreel.recipes.telling import ToldSection, read_notes, tell_key, tell_secti
 
 
 def tell_recipe() -> Iterator[ToldSection]:
-    """What stands above all sections, then each section, the screens behind `[screen]`."""
+    """Yield the settings above all sections, then each section, with the screens after `[screen]`."""
     for section in tell_sections(CurateRecipe):
         yield section
         if section.name == "screen":

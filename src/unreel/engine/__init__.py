@@ -1,1 +1,1 @@
-"""How work runs and lasts: stages, runners, tables. The one folder that knows Ray and Lance."""
+"""Execution and storage of jobs: stages, runners, tables. The only folder that imports Ray and Lance."""

@@ -1,4 +1,4 @@
-"""How workers come to a clip's bytes: a file of this machine, or an object of a store."""
+"""Access of workers to a clip's bytes: a local file, or an object in a store."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _ASKED_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a worker needs to open clips; it travels to workers and is never stored."""
+    """Settings with which a worker opens clips; pickled to workers and never stored."""
 
     settings: Settings
     trusted: bool = False
@@ -35,7 +35,7 @@ class Access:
 
     @property
     def reach(self) -> "Reach":
-        """What may be fetched."""
+        """Return the fetch policy."""
         from unreel.engine.fetching import Reach
         from unreel.engine.naming import read_places
 
@@ -62,7 +62,7 @@ def file_key(location: str) -> str:
 
 
 def file_state(path: str) -> str:
-    """What tells a file from one that replaces it: size and time of change; "" for no file."""
+    """Return a mark that changes if the file is replaced: size and modification time; "" for no file."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def file_state(path: str) -> str:
 
 
 def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:
-    """What tells each object of a store from one that replaces it: size and tag; "" for no object.
+    """Return a mark of each object that changes if it is replaced: size and tag; "" for no object.
 
     A store that nobody named is not asked.
 

@@ -55,7 +55,7 @@ class CommitPace:
     seconds: float | None = None
 
     def rows_after(self, committed: int) -> int:
-        """How many rows go into the next commit at most when `committed` went into those before."""
+        """Return the maximum number of rows of the next commit after `committed` rows."""
         if self.rows is not None:
             return self.rows
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
@@ -217,7 +217,7 @@ class Committer:
         self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
 
     def _left_s(self) -> float:
-        """How long the oldest row may still wait."""
+        """Return the remaining wait of the oldest row."""
         n_waiting = self._n_drafted + len(self._buffer)
         may_wait_s = self._pace.seconds_for(
             n_waiting, commit_s=self._commit_s, is_dear=self._is_dear

@@ -1,4 +1,4 @@
-"""Which questions are due: one pass over a stream of any length against the table as the run found it.
+"""Pending questions: one pass over a stream of any length against the table at the start of the run.
 
 What the run gives out itself is remembered too, so that nobody need look at a table that grows meanwhile. A
 key costs 44 bytes of memory, whether the table holds it or the run gave it out; reasons and tries of failures
@@ -56,7 +56,7 @@ class _Given:
         self._stamps = np.empty((0, STAMP_BYTES), dtype=np.uint8)
 
     def are_new(self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which keys were never given out; from now on they all were."""
+        """Return a mask of keys that are seen for the first time, and remember them."""
         new = np.ones(len(marks), dtype=np.bool_)
         for pack in self._packs:
             new[_Keys(pack, self._stamps).find(marks, stamps)[0]] = False
@@ -82,7 +82,7 @@ class _Given:
 
 
 class _Stored:
-    """What a table held when it was looked at.
+    """Content of a table at the start of the run.
 
     Args:
         table: as it is now.
@@ -121,7 +121,7 @@ class _Stored:
     def next_tries(
         self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8], about: Any
     ) -> NDArray[np.int32]:
-        """Which try of each key comes next; 0 where the row that is there stays."""
+        """Return the next attempt number of each key; 0 if its row is final."""
         tries = np.ones(len(marks), dtype=np.int32)
         places, slots = self._keys.find(marks, stamps)
         tries[places] = 0
@@ -176,7 +176,7 @@ class Due:
     def next_tries(
         self, keys: Any, about: Sequence[str | EllipsisType | None] | None = None
     ) -> NDArray[np.int32]:
-        """Which try of each key of an Arrow array is due now; 0 for none, or a key that came before.
+        """Return the attempt number of each pending key of an Arrow array; 0 for others and for repeated keys.
 
         `about` are marks as rows keep them, where they are known; `...` where one is not.
         """

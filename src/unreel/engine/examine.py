@@ -1,4 +1,4 @@
-"""What a table really holds: every file of it read in full, by a process that may die of it.
+"""Check a table: read all of its files, in a process that may crash.
 
 A flipped byte in a data file can end the process that decodes it (Lance aborts on some lengths that
 cannot be), so files are read in a child, one at a time, and the one that ends it is unreadable.
@@ -48,14 +48,14 @@ Judge = Callable[[Row], str | None]
 
 @dataclass(frozen=True, slots=True)
 class TableRule:
-    """What a table must look like, and what judges its rows."""
+    """Schema of a table, and the check of its rows."""
 
     schema: TableSchema
     judge: Judge
 
 
 def is_hash(text: str) -> bool:
-    """Whether `text` may be an id or a key: SHA-256 in lower-case hexadecimal digits."""
+    """Return whether `text` has the format of an id or key: SHA-256 in lower-case hexadecimal digits."""
     return _HASH.fullmatch(text) is not None
 
 
@@ -126,7 +126,7 @@ class Examination:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a table or what is left of one."""
+        """Return whether there is a table, or the remains of one."""
         return self.version is not None or bool(self.problems)
 
     @property
@@ -161,12 +161,12 @@ class Examination:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether nothing is damaged."""
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
 
 def n_doubled(contents: Sequence[Contents]) -> int:
-    """How many keys these pieces hold more than once."""
+    """Return the number of keys that these parts contain more than once."""
     if not contents:
         return 0
     marks = np.sort(np.concatenate([part.marks for part in contents]))
@@ -194,7 +194,7 @@ class Examiner:
         return found
 
     def fragments(self, table: Table, version: int) -> tuple[Fragment, ...] | Unreadable:
-        """What a version consists of."""
+        """Return the fragments of a version."""
         found: tuple[Fragment, ...] | Unreadable = self._call(partial(_fragments, table, version))
         return found
 
@@ -275,7 +275,7 @@ def piece_rows(table: Table, piece: Piece) -> Iterator[Row]:
 
 
 def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
-    """What is wrong with a stored row, or None."""
+    """Return the fault of a stored row, or None."""
     if row["row_version"] > table.schema.version:
         return LATER
     if seal.is_broken(row):

@@ -27,7 +27,7 @@ _Socket = TypeVar("_Socket", bound=socket.socket)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What may be fetched: from where, how much, how long."""
+    """Fetch policy: allowed sources, size and time."""
 
     named: tuple[str, ...]
     max_bytes: int
@@ -138,7 +138,7 @@ class _Line:
 
     @property
     def left_s(self) -> float:
-        """How long it may still last."""
+        """Return the remaining time."""
         return max(0.1, self._until_s - time.monotonic())
 
     def ask(self, address: SplitResult) -> http.client.HTTPResponse:

@@ -1,4 +1,4 @@
-"""How many workers a stage gets on a cluster, and what each of them holds: free of Ray, so that it can be tried.
+"""Number and size of a stage's workers on a cluster; independent of Ray, so that it can be tested.
 
 A stage says what one worker takes and how many rows it holds at once; what those rows are counted against
 decides how both grow with the cluster (see `Limit`).
@@ -29,7 +29,7 @@ _ROUND: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a cluster has, or may grow to."""
+    """Present or maximum capacity of a cluster."""
 
     cpus: float
     gpus: float = 0.0
@@ -86,7 +86,7 @@ def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) 
 
 
 def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
-    """How many rows are handed on together, and repeated together when the worker that holds them dies.
+    """Return the number of rows per block; a block is repeated if its worker dies.
 
     As many as a worker holds at once, since it waits for a block's slowest row; no more than leave a block
     for every worker; not fewer than four where there are plenty, since each block costs the driver a
@@ -98,7 +98,7 @@ def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
 
 
 def store_bytes(manned: Sequence[Crew]) -> int:
-    """What all stages together may keep in the object store: no more than keeps their workers busy.
+    """Return the object store limit of all stages: enough to keep their workers busy.
 
     Twice the blocks that the workers hold, since each makes one while the one before is taken. Left to
     itself Ray Data fills half of the store, all of which is made again when the node is lost.

@@ -1,4 +1,4 @@
-"""Which fragments of a table are joined: few stay, and no row is copied often.
+"""Choose the fragments of a table to join: few remain, and no row is copied often.
 
 Fragments lie in the order in which they were written. From the oldest on, one that the younger ones
 outweigh `growth` - 1 times is joined with all of them, so what is copied comes to lie in a fragment
@@ -31,7 +31,7 @@ class Fragment:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is to stay as it is, however the table grows."""
+        """Return whether it stays unchanged while the table grows."""
         return self.rows >= FULL_ROWS or self.n_bytes >= FULL_BYTES
 
 

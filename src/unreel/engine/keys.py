@@ -1,4 +1,4 @@
-"""Where each key of a table lies: twelve bytes of memory for a row, and one pass over the column of keys.
+"""Index of a table's keys: twelve bytes of memory per row, and one pass over the key column.
 
 A key stands as 32 bytes (a stamp) and these as eight (a mark). Marks are sorted and say which rows may hold a
 key; who asks compares the stamp, or the key of the row that was fetched, so that answers are exact whichever
@@ -65,7 +65,7 @@ def doubled_keys(dataset: Any) -> list[str]:
 
 
 def _spelled(digits: bytes) -> bytes:
-    """What hexadecimal digits spell; nothing where one is none, or is not written as we write it."""
+    """Return the bytes of hexadecimal digits; empty if a digit is invalid or not in our spelling."""
     try:
         spelled = unhexlify(digits)
     except Error:
@@ -145,7 +145,7 @@ class Marks:
 
     @cached_property
     def _heads(self) -> NDArray[np.intp]:
-        """Where the marks with the same leading bits begin, about eight of them, and where the last ones end."""
+        """Return the start of each bucket of marks with equal leading bits (about eight marks each), and the end."""
         leading = np.arange(1 << self._n_leading, dtype=np.uint64)
         heads = np.searchsorted(self.marks, leading << np.uint64(_MARK_BITS - self._n_leading))
         return np.append(heads, len(self.marks))
@@ -155,7 +155,7 @@ class Marks:
         return max(1, len(self.marks).bit_length() - 3)
 
     def _first(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Where each stands or would stand: as `searchsorted`, whose leaps through long arrays miss the caches."""
+        """Return the insertion index of each mark, like `searchsorted`, with fewer cache misses."""
         leading = (wanted >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
         low, high = self._heads[leading], self._heads[leading + 1]
         for _ in range(int((high - low).max(initial=0)).bit_length()):
@@ -276,7 +276,7 @@ class KeyIndex:
             yield self._slots(batch.column("_rowaddr").to_numpy()), batch
 
     def addresses(self, slots: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Where Lance keeps the rows of `slots`."""
+        """Return Lance's addresses of the rows of `slots`."""
         stretches = self._stretches(slots)
         offsets = (slots - self.starts[stretches]).astype(np.uint64)
         return (self.ids[stretches] << np.uint64(_OFFSET_BITS)) | offsets
@@ -311,13 +311,13 @@ class KeyIndex:
 
 
 def _glance(dataset: Any) -> tuple[Any, ...]:
-    """What differs between two versions of a table, and between two tables that had the same place."""
+    """Return the identity of a version of a table, which differs for a new table at the same location."""
     fragments = dataset.get_fragments()
     return (dataset.version, len(fragments), *map(_face, fragments[-1:]))
 
 
 def _face(fragment: Any) -> tuple[Any, ...]:
-    """What tells the rows of a fragment from those of every other, also after some were deleted."""
+    """Return the identity of a fragment's rows, which changes with deletions."""
     metadata = fragment.metadata
     gone = metadata.deletion_file
     files = tuple(file.path for file in metadata.files)

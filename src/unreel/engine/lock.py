@@ -57,7 +57,7 @@ def writer_lock(place: Place, *, lease_s: float = LEASE_S) -> WriterLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who has a lock, as far as can be seen without trying to take it."""
+    """Owner of a lock, as seen without acquiring it."""
 
     name: str
     """Its process and machine."""
@@ -66,7 +66,7 @@ class Holder:
 
 
 def find_holder(place: Place) -> Holder | None:
-    """Who writes the table at `place` now, or left its lease behind; None where nobody does."""
+    """Return the present or former writer of the table at `place`; None if there is none."""
     if place.is_local:
         return _find_folder_holder(place.path.with_name(place.path.name + ".lock"))
     return _Lease(place, LEASE_S).find_holder()
@@ -217,7 +217,7 @@ class _Lease:
                     continue  # The store is away: `verify` decides before the next commit.
 
     def find_holder(self) -> Holder | None:
-        """Whose lease lies there."""
+        """Return the owner of the lease."""
         try:
             return self._read(self._store.get(self._name))
         except FileNotFoundError:
@@ -255,7 +255,7 @@ class _Lease:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a process of this machine is gone, or dead and only not yet buried by its parent."""
+    """Return whether a local process is gone or a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Which places elsewhere may be read from: those that the user named, and no other."""
+"""Allowed remote locations: only those that the user named."""
 
 import re
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class NamedPlace:
     parts: tuple[str, ...]
 
     def covers(self, other: "NamedPlace") -> bool:
-        """Whether `other` is this place or lies below it."""
+        """Return whether `other` is this location or inside it."""
         return (self.scheme, self.host, self.port) == (
             other.scheme,
             other.host,

@@ -1,4 +1,4 @@
-"""Where tables live: a folder of this machine, or an S3-compatible store that keeps its promises."""
+"""Location of tables: a local folder, or an S3-compatible store with the required guarantees."""
 
 import time
 import uuid
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def is_local(self) -> bool:
-        """Whether this is a folder of this machine."""
+        """Return whether this is a local folder."""
         return "://" not in self.uri
 
     @property
@@ -149,7 +149,7 @@ class Place:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """What opens a table here: `options`, all that the client would look for, and patience."""
+        """Return the options to open a table: `options`, the client's defaults and timeouts."""
         patience = {"client_max_retries": str(_TRIES), "client_retry_timeout": str(_PATIENCE_S)}
         return patience | self._signed
 

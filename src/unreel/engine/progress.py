@@ -1,4 +1,4 @@
-"""How far a job is."""
+"""Progress of a job."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Progress:
-    """What has been committed so far in this run."""
+    """Committed rows of this run."""
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)

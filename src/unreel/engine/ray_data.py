@@ -209,7 +209,7 @@ class _Alone:
         self.done = self._actor.take.remote(trial.row)
 
     def outcome(self) -> Row | Died:
-        """What came of it, once `done` is decided."""
+        """Return the result after `done` is set."""
         try:
             row: Row = ray.get(self.done)
         except ray.exceptions.RayTaskError:
@@ -239,7 +239,7 @@ class _LedgerKeeper:
         self._ledger = StartLog(Path(path))
 
     def suspects(self, items: list[str]) -> list[bool]:
-        """Which of `items` may run only alone."""
+        """Return those of `items` that must run in isolation."""
         return [self._ledger.is_suspect(item) for item in items]
 
     def begin(self, items: list[str]) -> None:

@@ -36,7 +36,7 @@ _DUE: Final = Lazy("unreel.engine.due:Due", extra="eval")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What one run did."""
+    """Result of one run."""
 
     already: int
     """Questions that had a row before, or came twice."""

@@ -1,4 +1,4 @@
-"""What every engine offers: stages over a stream of rows into one sink."""
+"""Interface of every engine: stages over a stream of rows into one sink."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from unreel.engine.stage import Row, Stage
 
 
 class Sink(Protocol):
-    """Where finished rows go; safe to call from any thread."""
+    """Target of finished rows; thread-safe."""
 
     def offer(self, row: Row) -> bool:
         """Take the row, or say that there is no room now."""

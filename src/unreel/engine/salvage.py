@@ -32,7 +32,7 @@ SetAside = Callable[[Row, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvage:
-    """What became of the rows of one table."""
+    """Result of salvaging the rows of one table."""
 
     kept: int
     """Rows of the new table."""

@@ -192,5 +192,5 @@ def _spell(text: str) -> str:
 
 
 def _fits(known: Any, stored: Any) -> bool:
-    """Whether `stored` holds what `known` does, and no nulls where it must have none."""
+    """Return whether `stored` contains the fields of `known`, without forbidden nulls."""
     return bool(stored.type == known.type) and (known.nullable or not stored.nullable)

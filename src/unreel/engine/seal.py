@@ -23,7 +23,7 @@ def seal_of(row: Mapping[str, Any]) -> int:
 
 
 def is_broken(row: Mapping[str, Any]) -> bool:
-    """Whether a whole stored row differs from what was written; rows of before seals have none."""
+    """Return whether a stored row differs from the written one; old rows have no seal."""
     seal = row.get(COLUMN)
     return seal is not None and seal != seal_of(row)
 

@@ -19,7 +19,7 @@ DETAIL_CHARACTERS: Final = 2_000
 
 
 class Limit(StrEnum):
-    """What the rows in flight are counted against, where a stage has many workers."""
+    """Limit for the rows in flight of a stage with many workers."""
 
     WORKER = "worker"
     """Each worker holds that many: weights on a GPU, a batch."""
@@ -43,7 +43,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What one worker of a stage takes, and how many rows it holds at once."""
+    """Resources of one worker of a stage, and its number of concurrent rows."""
 
     cpus: float = 1.0
     gpus: float = 0.0
@@ -94,7 +94,7 @@ def failed(row: Row, failure: Failure) -> Row:
 
 
 def has_failed(row: Row) -> bool:
-    """Whether a stage gave up on this row."""
+    """Return whether a stage gave up on this row."""
     return row.get("failure_reason") is not None
 
 

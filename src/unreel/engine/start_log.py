@@ -1,4 +1,4 @@
-"""Who was at work when a process died: starts and finishes, kept in an append-only file.
+"""Start log: an append-only file of starts and finishes, which shows the items at work during a crash.
 
 A line is one `write`, so it outlives kill -9 of the writer without the price of `fsync`. A start that
 no finish follows is a death. The first one may be anybody's fault, so the item runs again in company;
@@ -60,16 +60,16 @@ class StartLog:
         os.close(self._file)
 
     def deaths(self, item: str) -> int:
-        """How often `item` was started and not finished."""
+        """Return the number of times that `item` was started and not finished."""
         record = self._records.get(item)
         return 0 if record is None else record.deaths + record.open
 
     def is_suspect(self, item: str) -> bool:
-        """Whether `item` may run again only where nothing else does."""
+        """Return whether `item` must run in isolation."""
         return self.deaths(item) >= DEATHS_IN_COMPANY
 
     def has_suspects(self) -> bool:
-        """Whether there is any such item."""
+        """Return whether there is any such item."""
         return any(map(self.is_suspect, self._records))
 
     def begin(self, item: str) -> None:

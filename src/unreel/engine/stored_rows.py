@@ -67,7 +67,7 @@ class StoredRows:
                 yield {"key": self._key(row), _AT: row["_rowid"]}
 
     def fetch(self) -> "Fetch":
-        """What makes its questions whole, for whoever does the work."""
+        """Return the function that loads its complete questions in a worker."""
         return Fetch(self._table, self._open().version, self._ask)
 
     def _open(self) -> Any:
@@ -123,5 +123,5 @@ class Fetched:
             yield from fetch(chunk)
 
     def fetch(self) -> Fetch:
-        """What makes the questions whole."""
+        """Return the function that loads the complete questions."""
         return self._source.fetch()

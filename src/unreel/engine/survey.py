@@ -1,4 +1,4 @@
-"""Which clips a benchmark really has: bytes hashed, streams read, once for each file."""
+"""Clips of a benchmark with hashes and stream properties, read once per file."""
 
 import itertools
 import re
@@ -115,7 +115,7 @@ def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
 
 
 class Survey:
-    """What was found at the files of a benchmark, in one table or in several.
+    """Properties of the files of a benchmark, in one table or several.
 
     Args:
         tables: of a run; the first that knows a file tells of it.

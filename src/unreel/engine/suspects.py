@@ -1,4 +1,4 @@
-"""Who killed the worker: rows that died in company are run alone until they come back or stand proven.
+"""Find the rows that crash a worker: rows that ran together are retried in isolation.
 
 A death says that a worker ended, not why. Whatever was begun in it and not finished may have ended it;
 so may the kernel that wanted memory, a lost node, or somebody's `kill -9`. Two facts decide:

@@ -42,7 +42,7 @@ _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a table already holds for a key."""
+    """State of a key in a table."""
 
     attempt: int
     reason: str | None
@@ -51,7 +51,7 @@ class Held:
     """What it is about, where its key alone does not tell."""
 
     def is_due(self, row: Row, retry: Collection[str]) -> bool:
-        """Whether `row` is to be done again: it failed for a reason in `retry`, or has a new mark."""
+        """Return whether `row` is to be repeated: it failed for a reason in `retry`, or has a new mark."""
         return self.reason in retry or row.get("mark", self.mark) != self.mark
 
 
@@ -94,11 +94,11 @@ class Table:
         return Table, (self.place, self.schema)
 
     def exists(self) -> bool:
-        """Whether anything was ever committed here."""
+        """Return whether anything was committed here."""
         return self._find() is not None
 
     def count(self, where: str | None = None) -> int:
-        """How many rows there are, or how many fulfil `where`."""
+        """Return the number of rows, or of those that satisfy `where`."""
         dataset = self._find()
         with self.reading():
             return 0 if dataset is None else int(dataset.count_rows(where))
@@ -130,7 +130,7 @@ class Table:
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
     def held(self, keys: Sequence[str]) -> Mapping[str, Held]:
-        """What is there for each of `keys`; a key without a row is left out."""
+        """Return the stored state of each of `keys`; keys without a row are omitted."""
         found = self._look_up(keys, columns=["key", "attempt", "failure_reason", "mark"])
         return {
             row["key"]: Held(row["attempt"], row["failure_reason"], row.get("mark"))
@@ -212,7 +212,7 @@ class Table:
         return batch.filter(pa.array([key in wanted for key in keys]))
 
     def key_index(self, dataset: Any) -> KeyIndex:
-        """Where the keys of `dataset`, a version of this table, lie; only what is new in it is read."""
+        """Return the key index of `dataset`, a version of this table; only new parts are read."""
         with self.reading():
             self._index = self._index.follow(dataset)
         return self._index

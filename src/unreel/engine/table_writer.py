@@ -1,4 +1,4 @@
-"""What the one committer may do to a Lance table with one row for a key.
+"""Operations of the single committer on a Lance table with one row per key.
 
 A failure that is asked again *replaces* its row: the old row goes and the new one comes in the same
 commit, so a reader of any version, in any tool, sees one row for a key and `attempt` says which try

@@ -1,4 +1,4 @@
-"""Where jobs keep their tables: a folder of this machine, or a prefix of an object store."""
+"""Resolve the locations of jobs' tables: a local folder, or a prefix of an object store."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,6 +45,6 @@ def local_folder(place: Place, settings: Settings) -> Path:
 
 
 def open_access(settings: Settings, *, trusted: bool = False, outside: bool = False) -> Access:
-    """How clips are opened, in the store that the environment names too."""
+    """Return the access settings for clips, with the store from the environment."""
     storage = read_storage(settings)
     return Access(settings=settings, trusted=trusted, outside=outside, storage=storage)

@@ -1,4 +1,4 @@
-"""Whether a run is whole: its recipe, every row of its tables, its ledgers, and who writes it."""
+"""Check a run: its recipe, all rows of its tables, its start logs, and its present writer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -61,12 +61,12 @@ class TableCheck:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether nothing is damaged."""
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
     @property
     def is_later(self) -> bool:
-        """Whether rows are of a later release, which alone can judge them."""
+        """Return whether rows are from a later release, which alone can check them."""
         return LATER in self.faults
 
 
@@ -93,26 +93,26 @@ class RunCheck:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong; a torn line is passed over by whoever reads it."""
+        """Return whether nothing is damaged; torn lines are skipped by readers."""
         recipe = "" if self.recipe is None else self.recipe.problem
         ledgers = any(ledger.problem for ledger in self.ledgers)
         return not recipe and not ledgers and all(table.is_whole for table in self.tables)
 
     @property
     def is_curation(self) -> bool:
-        """Whether these are the steps of a curation, which can be taken again."""
+        """Return whether these are the steps of a curation, which can be repeated."""
         return is_curation([f"{table.name}.lance" for table in self.tables])
 
     @property
     def is_later(self) -> bool:
-        """Whether a later release wrote it."""
+        """Return whether a later release wrote it."""
         later = self.recipe is not None and self.recipe.is_later
         return later or any(table.is_later for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Where a run or a curation lies, and its ledgers on this machine."""
+    """Location of a run or curation, and its local start logs."""
 
     place: Place
     ledgers: Path
@@ -120,7 +120,7 @@ class Kept:
     """For tables that are none of a run: the steps of a curation."""
 
     def rule(self, name: str) -> TableRule:
-        """What holds for the table of that name."""
+        """Return the rule for the table of that name."""
         return _RULES.get(name, self.steps)
 
     def open(self, name: str) -> Table:
@@ -147,7 +147,7 @@ def examine_tables(run: Kept, examiner: Examiner) -> dict[str, Examination]:
 
 
 def sum_up(run: Kept, tables: Mapping[str, Examination]) -> RunCheck:
-    """What the tables of the run, its recipe and its ledgers say together."""
+    """Return the combined check of the run's tables, recipe and start logs."""
     place = run.place
     recipe = check_recipe_file(place)
     if recipe is None and _ANSWERS in tables:
@@ -181,12 +181,12 @@ def find_tables(place: Place) -> list[str]:
 
 
 def is_curation(tables: Collection[str]) -> bool:
-    """Whether tables of these names belong to a curation, not to a run."""
+    """Return whether tables with these names belong to a curation."""
     return not set(tables) <= set(_RULES)
 
 
 def check_table(found: Examination, name: str) -> TableCheck:
-    """What an examination says, in numbers."""
+    """Return the counts of a table check."""
     return TableCheck(
         name=name.removesuffix(".lance"),
         version=found.version,
@@ -225,7 +225,7 @@ def find_ledgers(folder: Path) -> list[Path]:
 
 
 def check_ledger(file: Path) -> LedgerCheck:
-    """How many lines a ledger has, and how many of them are torn."""
+    """Return the number of lines of a start log, and of torn ones."""
     n_lines = n_torn = 0
     try:
         with file.open("rb") as lines:

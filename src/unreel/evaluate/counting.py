@@ -1,4 +1,4 @@
-"""What goes by in an eval: looked at ahead and counted on the way, so that a benchmark is read no more often."""
+"""Streaming counters of an eval, so that a benchmark is read once."""
 
 import itertools
 from collections import Counter
@@ -59,7 +59,7 @@ class Roll:
 
 
 def count_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> int:
-    """How many of `rows` the table has no row for, or one that failed for a reason in `retry`."""
+    """Return the number of `rows` without a stored row, or with one that failed for a reason in `retry`."""
     return sum(1 for _ in find_due(rows, table, retry=retry))
 
 
@@ -74,7 +74,7 @@ def find_due(rows: Iterable[Row], table: "Table", *, retry: Collection[str]) -> 
 
 
 class LeftOut:
-    """What is not asked, counted while the questions go by."""
+    """Counts of skipped questions, collected while streaming."""
 
     def __init__(self) -> None:
         self.unreadable: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What can be wrong with a stored row although every byte of it can be read."""
+"""Faults of a stored row whose bytes are readable."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 
 def answer_fault(row: Row) -> str | None:
-    """What is wrong with a stored answer: its key must follow from its own fields."""
+    """Return the fault of a stored answer, or None: its key must match its fields."""
     shown = [clip for clip in (row["clip"], row["second"]) if clip is not None]
     if not shown or not all(map(is_hash, shown)):
         return WRONG_CLIP
@@ -29,14 +29,14 @@ def answer_fault(row: Row) -> str | None:
 
 
 def clip_fault(row: Row) -> str | None:
-    """What is wrong with a surveyed file: its key is the mark of a file that may be gone by now."""
+    """Return the fault of a stored file record, or None: its key is the mark of a file that may be gone."""
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if has_failed(row) or is_hash(row["clip"] or "") else WRONG_CLIP
 
 
 def ruling_fault(row: Row) -> str | None:
-    """What is wrong with a stored ruling: its key is a hash of texts that are not stored."""
+    """Return the fault of a stored ruling, or None: its key is a hash of texts that are not stored."""
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if has_failed(row) or read_row(row).is_settled else WRONG_RULING

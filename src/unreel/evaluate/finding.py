@@ -94,7 +94,7 @@ def open_named_run(
 
 
 def name_runs(texts: Iterable[str], settings: Settings) -> list[str]:
-    """What each of `texts` names: a run itself, or all that lie below it."""
+    """Return the runs that each of `texts` names: one run, or all runs inside it."""
     storage = read_storage(settings)
     return [
         name

@@ -1,4 +1,4 @@
-"""What an eval would ask, and what it may cost: found out without asking anybody."""
+"""Forecast of an eval: its questions and cost, without sending anything."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -45,7 +45,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a call of `evaluate` would do now."""
+    """Forecast of a call of `evaluate`."""
 
     reviewer: str
     n_clips: int
@@ -72,7 +72,7 @@ def forecast(
     on_step: Step = lambda _part, _progress: None,
     on_phase: Callable[[str], None] = lambda _words: None,
 ) -> Forecast:
-    """What `evaluate` would ask. Clips are looked at as there; nothing is written to the run.
+    """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
 
     What is found at new clips is kept `aside`: see `kept_aside`.
     """
@@ -110,7 +110,7 @@ def kept_aside() -> Iterator[Table]:
 def _survey(
     run: Run, left_out: LeftOut, aside: Table, *, on_due: Callable[[str, int], None], on_step: Step
 ) -> Survey:
-    """What is found at the clips: in the run's table, and for new ones aside."""
+    """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
     benchmark = run.benchmark()
     entries = Ahead(run.entries(benchmark, left_out.reading))
     keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
@@ -234,7 +234,7 @@ def _name(run: Run) -> str:
 
 
 def _means(run: Run) -> Mapping[str, _Mean]:
-    """What a server counted for the answers of each condition."""
+    """Return the mean token counts of the answers per condition."""
     means: defaultdict[str, _Mean] = defaultdict(_Mean)
     if run.answers.exists():
         columns = ("condition", "input_tokens", "output_tokens")

@@ -94,7 +94,7 @@ class Run:
 
     @property
     def scope(self) -> Scope:
-        """What is asked about each clip."""
+        """Return the protocol and conditions of the questions."""
         recipe = self.recipe
         return Scope(
             instrument=self.asked or recipe.instrument.instrument,
@@ -104,7 +104,7 @@ class Run:
 
     @property
     def benchmark_path(self) -> Path:
-        """Where its benchmark lies.
+        """Return the path of its benchmark.
 
         Raises:
             UnreadableSourceError: It is not where it was.
@@ -145,7 +145,7 @@ class Run:
         yield from itertools.chain([first], chosen)
 
     def survey(self, benchmark: Benchmark, *tables: Table) -> Survey:
-        """What was found at its files; `tables` know better than its own."""
+        """Return the properties of its files; `tables` take precedence over its own."""
         typed = Path(self.recipe.benchmark)
         if benchmark.root != self.benchmark_path:
             typed = typed.parent
@@ -174,7 +174,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one call of `evaluate` did."""
+    """Result of one call of `evaluate`."""
 
     reviewer: str
     clips: Summary
@@ -299,7 +299,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 def identify_now(
     run: Run, benchmark: Benchmark, reading: Reading, before: StoredRecipe
 ) -> Identity | None:
-    """What the run's benchmark is now, read as `before` was: from a reading of it, or read for that."""
+    """Return the present identity of the run's benchmark, from the given reading or read again."""
     if before.outside != run.access.outside:
         access = replace(run.access, outside=before.outside)
         return identify(replace(run, access=access).benchmark())
@@ -307,7 +307,7 @@ def identify_now(
 
 
 def keeper_of(run: Run) -> Keeper:
-    """What keeps the run from being mixed with another, with what it holds already."""
+    """Return the guard that keeps the run from being mixed with another, with its stored state."""
     before = find_before(run.place)
     held = before if run.answers.count() else None
     return Keeper(

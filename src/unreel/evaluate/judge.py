@@ -62,7 +62,7 @@ class Judged:
 
     @property
     def why(self) -> str:
-        """Why there is no score; empty where there is one."""
+        """Return the reason for a missing score; empty if there is one."""
         return self.ruling.why
 
 
@@ -90,7 +90,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far two judges agree beyond chance, over the explanations that both scored."""
+    """Agreement of two judges beyond chance, over the explanations that both scored."""
 
     kappa: Measured
     n_both: int
@@ -260,7 +260,7 @@ def _judged(pair: Explained, key: str, rulings: Mapping[str, Ruling], cached: Se
 
 
 def _unasked(pair: Explained) -> str:
-    """Why no judge is needed; empty when one is."""
+    """Return the reason why no judge is needed; empty if one is."""
     if not as_shown(pair.truth).strip():
         return NO_TRUTH
     return "" if as_shown(pair.predicted).strip() else NO_PREDICTION

@@ -1,4 +1,4 @@
-"""What a run was begun with, held against what is asked of it now: it goes on, grows, or is refused in words."""
+"""Compare the stored recipe of a run with the present one: resume, extend, or reject with a message."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Identify = Callable[[StoredRecipe], Identity | None]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a recipe asks otherwise than before."""
+    """Changed setting of a recipe."""
 
     told: str
     grows: bool
@@ -30,7 +30,7 @@ class Change:
 
 
 def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[Change]:
-    """What `now` asks otherwise; how hard and how patiently somebody is asked makes no difference."""
+    """Return the changed settings of `now`; concurrency and timeouts are ignored."""
     found = []
     if _extent(before) != _extent(now):
         told = f"{_spell(before)} before, {_spell(now)} now"
@@ -61,7 +61,7 @@ def _spell(recipe: EvalRecipe) -> str:
 
 
 def _holds(more: EvalRecipe, less: EvalRecipe) -> bool:
-    """Whether every clip of `less` is one of `more`: a longer draw begins as a shorter one does."""
+    """Return whether `more` contains every clip of `less`: a larger sample starts with the smaller one."""
     if more.limit is None:
         return more.split in {None, less.split}
     same = (more.split, more.choice) == (less.split, less.choice)

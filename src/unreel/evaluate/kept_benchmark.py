@@ -1,4 +1,4 @@
-"""Where a run's benchmark lies, and how it is known again: from any working folder, and after both moved."""
+"""Location and identity of a run's benchmark, valid from any folder and after both moved."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ _SHOWN: Final = 10
 
 
 class KeptBenchmark(Section):
-    """What a run stores of its benchmark."""
+    """Stored reference to a run's benchmark."""
 
     at: Annotated[Text, Field(min_length=1)]
     """Where it lay, from the root of the machine."""
@@ -28,19 +28,19 @@ class KeptBenchmark(Section):
 
     @property
     def identity(self) -> Identity | None:
-        """What it was when the run asked."""
+        """Return the benchmark's identity at the time of the run."""
         if self.fingerprint is None or self.n_entries is None:
             return None
         return Identity(fingerprint=self.fingerprint, n_entries=self.n_entries)
 
     def places(self, run: Place) -> list[Path]:
-        """Where it may lie now, the likeliest first."""
+        """Return the candidate paths, likeliest first."""
         beside = [run.path / self.from_run] if run.is_local and self.from_run else []
         found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
         return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
 
     def find(self, run: Place) -> Path:
-        """Where it lies now.
+        """Return the present path.
 
         Raises:
             UnreadableSourceError: It is at neither place.
@@ -53,7 +53,7 @@ class KeptBenchmark(Section):
 
 
 def keep_benchmark(path: Path, run: Place, identity: Identity | None) -> KeptBenchmark:
-    """What the run at `run` stores of its benchmark at `path`."""
+    """Return the reference that the run at `run` stores to its benchmark at `path`."""
     at = os.path.abspath(path)  # noqa: PTH100  links stay as the person named them
     from_run = None
     if run.is_local:
@@ -67,7 +67,7 @@ def keep_benchmark(path: Path, run: Place, identity: Identity | None) -> KeptBen
 
 
 def difference(before: Identity, now: Identity) -> str:
-    """How a benchmark differs from what it was, in words; "" where it does not, or nobody can tell."""
+    """Return the differences of a benchmark from its earlier version, as text; "" if there are none or it is unknown."""
     schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
     if before.fingerprint == now.fingerprint or len(schemes) > 1:
         return ""

@@ -1,4 +1,4 @@
-"""What one reviewer says of one clip: the question as it was put, and what the reply means."""
+"""Opinion of one reviewer about one clip: the question, and the parsed reply."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ class Opinion(Asked):
 
     @property
     def decision(self) -> Any:
-        """What the instrument asks before all else, as far as it was read; `None` without a text."""
+        """Return the protocol's main answer as far as it was parsed; `None` without a text."""
         return None if self.verdict is None else self.wording.decision(self.verdict)
 
     @property
@@ -56,7 +56,7 @@ class Opinion(Asked):
 
     @property
     def problem(self) -> str | None:
-        """Why there is no verdict; `None` where there is one."""
+        """Return the reason for a missing verdict; `None` if there is one."""
         if isinstance(self.outcome, Failure):
             return plain(str(self.outcome))
         if self.verdict is None or self.is_readable:
@@ -72,7 +72,7 @@ class Opinion(Asked):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """What a readable answer says beside its label or score; what it leaves out is named."""
+        """Return the other contents of a readable answer besides label or score; missing parts are named."""
         if self.verdict is None or not self.is_readable:
             return ()
         return tuple(self.wording.details(self.verdict))

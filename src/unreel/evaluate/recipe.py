@@ -1,4 +1,4 @@
-"""What a run asks and how: defaults, then a TOML file, then flags; unknown keys are refused."""
+"""Settings of a run: defaults, then a TOML file, then options; unknown keys are rejected."""
 
 from collections.abc import Mapping
 from pathlib import Path

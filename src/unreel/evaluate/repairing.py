@@ -34,7 +34,7 @@ SET_ASIDE: Final = "set-aside.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What a repair did."""
+    """Result of a repair."""
 
     run: str
     out: str

@@ -32,7 +32,7 @@ from unreel.reviewers.section import ReviewerSection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """What every reviewer is asked about every clip."""
+    """Questions that every reviewer answers about every clip."""
 
     protocols: tuple[str, ...] = REVIEWED
     condition: Condition = field(default_factory=Condition)
@@ -69,7 +69,7 @@ class Review:
 
     @property
     def stabilities(self) -> tuple[Stability, ...]:
-        """How each opinion holds on variants of the clip, in their order; empty where nobody asked."""
+        """Return the stability of each opinion on variants of the clip, in order; empty if not requested."""
         return compare_trials(self.opinions, self.trials)
 
     @property
@@ -111,7 +111,7 @@ def taught_protocols(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
-    """How the checkpoints among `models` were taught to be asked; empty where none was."""
+    """Return the training condition of the checkpoints among `models`; empty if there is none."""
     ways = {
         str(way): way
         for model in models

@@ -1,4 +1,4 @@
-"""What judges made of explanations, as a table keeps it: without the texts, and what was said instead of a score."""
+"""Stored rulings of judges about explanations, without the texts, and replies without a score."""
 
 import itertools
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ _LOOK: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What a judge makes of two texts: a score, or the reason why there is none."""
+    """Ruling of a judge about two texts: a score, or the reason for its absence."""
 
     score: float | None
     """0, 0.5 or 1; `None` is unscored, which is never 0."""
@@ -40,7 +40,7 @@ class Ruling:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the judge answered; another day may heal a failed request."""
+        """Return whether the judge answered; a failed request can be retried."""
         return self.why not in ALL_FAILURES
 
 
@@ -57,7 +57,7 @@ class KeptRulings:
         return Folder(self.ledgers).make() / "rulings.ledger"
 
     def stored(self, keys: Collection[str]) -> dict[str, Ruling]:
-        """What the table holds under `keys`."""
+        """Return the stored rulings under `keys`."""
         self.table.check()
         found: dict[str, Ruling] = {}
         left = iter(keys)

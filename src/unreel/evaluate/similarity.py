@@ -1,4 +1,4 @@
-"""How close a reviewer's reasons come to a person's: the cosine of their sentence embeddings."""
+"""Similarity of a reviewer's reasons to a person's: the cosine of their sentence embeddings."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

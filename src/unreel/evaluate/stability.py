@@ -1,4 +1,4 @@
-"""Whose verdict holds when the clip is changed a little, and whose does not."""
+"""Stability of verdicts under small changes of the clip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrial:
-    """What a reviewer says of one variant, beside what it said of the clip."""
+    """Answer of a reviewer about one variant, with its answer about the clip."""
 
     variant: Variant
     headline: str
@@ -63,7 +63,7 @@ class Retrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """Whether one opinion holds when the clip is changed a little."""
+    """Stability of one opinion under small changes of the clip."""
 
     opinion: Opinion
     retrials: tuple[Retrial, ...]
@@ -94,7 +94,7 @@ class Stability:
 
 
 def tell_questions(n_questions: int) -> str:
-    """How many questions so many become where clips are perturbed."""
+    """Return the number of questions with perturbed clips, as text."""
     return (
         f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
         "after recompression, scaling and cropping"
@@ -102,7 +102,7 @@ def tell_questions(n_questions: int) -> str:
 
 
 def compare_trials(opinions: Sequence[Opinion], trials: Sequence[Trial]) -> tuple[Stability, ...]:
-    """How each opinion holds, in their order; nothing where nobody asked again."""
+    """Return the stability of each opinion in order; empty if no variant was asked about."""
     if not trials:
         return ()
     return tuple(

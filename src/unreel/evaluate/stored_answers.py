@@ -1,4 +1,4 @@
-"""What a stored answer says, read again each time: nobody is asked."""
+"""Parse stored answers again. Sends nothing."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _USUAL_NOTES: Final = 512
 def planned_with_answers(
     run: Run,
 ) -> Iterator[tuple[Planned[Clip] | Unaskable, Mapping[str, Any] | None]]:
-    """What was planned, each question with its stored answer; texts are let go a chunk at a time.
+    """Yield the planned questions with their stored answers; texts are released chunk by chunk.
 
     Raises:
         UnreadableSourceError: The table holds a key twice.

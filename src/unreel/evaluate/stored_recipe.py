@@ -34,7 +34,7 @@ class _Document(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecipe:
-    """What the file says, checked."""
+    """Validated content of the file."""
 
     reviewer: str
     """The name that the run's answers carry."""

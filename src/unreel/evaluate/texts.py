@@ -1,4 +1,4 @@
-"""How well the words of answers match those of people: judged in `trace`, compared in `realism`."""
+"""Scores of explanations against people's: judged in `trace`, compared in `realism`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

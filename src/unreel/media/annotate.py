@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """What the pieces make together."""
+    """Assembled copy of its parts."""
 
     size_bytes: int
     n_frames: int
@@ -85,7 +85,7 @@ def annotate(
 
 
 class _Pieces:
-    """What a muxer writes, in pieces that nobody has taken yet."""
+    """Buffer of a muxer's output that is not yet consumed."""
 
     def __init__(self) -> None:
         self._at = self.size = self.n_bytes = 0
@@ -151,7 +151,7 @@ class _Sound:
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
-        """What is heard from the last call's end to this one's, in pieces."""
+        """Yield the sound from the end of the last call to `end_s`, in parts."""
         end = int(end_s * SOUND_RATE_HZ)
         while self._done < end and (len(self._left) or self._refill()):
             piece, self._left = np.split(self._left, [end - self._done])
@@ -198,7 +198,7 @@ def _pictures(
 
 
 def _pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
-    """How much wider than high a pixel is shown, after the turn; 1 where that is not told or absurd."""
+    """Return the pixel aspect ratio after rotation; 1 if it is missing or absurd."""
     with open_clip(file, max_pixels=max_pixels) as clip:
         told = clip.stream.sample_aspect_ratio
         aspect = Fraction(told) if told else Fraction(1)

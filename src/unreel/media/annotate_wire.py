@@ -99,7 +99,7 @@ class _PieceHeader(Wire):
 
 
 class CopyHeader(Wire):
-    """What `annotate` sends back after the pieces."""
+    """Final message of `annotate` after its parts."""
 
     size_bytes: Size
     n_frames: Annotated[Count, Field(ge=1)]
@@ -138,7 +138,7 @@ class CopyTaker:
         self._on_frames(header.n_frames)
 
     def finish(self, last: Payload) -> CopyHeader:
-        """What the copy is, once `last` has said that it is whole."""
+        """Return the description of the copy after `last` confirmed that it is complete."""
         header = CopyHeader.model_validate(last.header)
         _expect(not last.blobs, "a copy ends without blobs")
         is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)

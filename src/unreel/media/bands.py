@@ -1,4 +1,4 @@
-"""Which hashes of a large set may be near each other, without comparing all pairs.
+"""Find candidate pairs of near hashes in a large set, without comparing all pairs.
 
 A band is a drawn choice of the 256 bits. Two hashes that differ by 10 bits agree in a band of 24 with a chance
 of 0.38, unrelated ones with about 2^-24; a dozen bands find nearly all of the first and next to none of the others.

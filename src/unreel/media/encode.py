@@ -35,7 +35,7 @@ _REPEATABLE: Final = {"x264-params": "mbtree=0"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoTrack:
-    """How the pictures are written."""
+    """Encoder settings of the video."""
 
     codec: str
     width: int
@@ -50,7 +50,7 @@ class VideoTrack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoundTrack:
-    """How the sound is written: 48 kHz, in `channels` channels."""
+    """Encoder settings of the sound: 48 kHz, in `channels` channels."""
 
     codec: str
     channels: int

@@ -20,7 +20,7 @@ class Families:
         return tops
 
     def sizes(self, tops: NDArray[np.intp]) -> NDArray[np.intp]:
-        """How many belong to the families of `tops`, which `of` told."""
+        """Return the size of each family in `tops`, as returned by `of`."""
         return self._sizes[tops]
 
     def join(self, one: int, other: int) -> None:

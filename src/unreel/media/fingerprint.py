@@ -64,7 +64,7 @@ Base64 = Annotated[bytes, BeforeValidator(_from_base64), PlainSerializer(_to_bas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What is compared of a clip to tell whether another one shows the same."""
+    """Fingerprint of a clip for comparing its content with others."""
 
     sketch: Base64
     """Mean grey levels of an 8 x 8 grid, over the picked frames."""

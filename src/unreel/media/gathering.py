@@ -51,7 +51,7 @@ class SampledFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledFrames:
-    """What a sampling took from a clip of `n_clip_frames` frames, in the order shown."""
+    """Frames sampled from a clip of `n_clip_frames` frames, in the order shown."""
 
     sampling: str
     n_clip_frames: int
@@ -60,7 +60,7 @@ class SampledFrames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What was asked for, so that nothing else is taken."""
+    """Requested frames, so that no others are decoded."""
 
     sampling: str
     encoding: Encoding

@@ -34,7 +34,7 @@ _FASTEST: Final = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalForm:
-    """What every clip becomes: H.264 in mp4, the picture fitted inside and centred on black.
+    """Normal form of every clip: H.264 in mp4, the picture fitted inside and centred on black.
 
     `sound="kept"` gives every clip a stereo AAC track, silent where the clip was mute, so that the
     presence of a track tells nothing.

@@ -77,7 +77,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commentary:
-    """What is drawn on and below a clip of that length."""
+    """Drawings on and below a clip of that length."""
 
     lanes: tuple[Lane, ...]
     duration_us: int
@@ -198,7 +198,7 @@ class _Bar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Panel:
-    """What stands below the picture and does not move."""
+    """Static panel below the picture."""
 
     rgb: Rgb
     bar: _Bar

@@ -1,4 +1,4 @@
-"""What crosses the border between the process that opens a file and the one that asked.
+"""Messages between the process that opens a file and its caller.
 
 Plain JSON and raw bytes only: a child that a hostile file has taken over can send wrong data, but
 nothing that runs on arrival, and nothing that the asking process would need a decoder for.

@@ -63,7 +63,7 @@ class Variant:
                 assert_never(never)
 
     def map_back(self, box: Box) -> Box:
-        """Where `box` of the changed clip is in the clip itself."""
+        """Return the box of the original clip for `box` of the changed clip."""
         if not isinstance(self.way, Crop):
             return box
         width, height = self.size
@@ -94,7 +94,7 @@ def own_form(
     crf: int = OWN_CRF,
     rate: Fraction | None = None,
 ) -> NormalForm:
-    """What a clip is already, but for its scale, its quality or its rate."""
+    """Return the clip's own format with another scale, quality or rate."""
     video = facts.video
     sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
     width, height = (min(_MOST, max(_LEAST, side)) for side in sides)

@@ -1,4 +1,4 @@
-"""Which frames of a clip are looked at: decided from its timeline, before a pixel is read.
+"""Choose the frames of a clip from its timeline, before any pixel is decoded.
 
 A sampling is a rule with a name, such as `uniform-8`; the name is what a `Condition` stores. The
 rule and a timeline give a `FramePlan`, the same on every machine. Every frame is planned at most
@@ -72,7 +72,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class PerSecond:
-    """What is on the screen every 1/`fps` seconds; `Uniform(at_most)` where that is too many."""
+    """Frames every 1/`fps` seconds; `Uniform(at_most)` if those are too many."""
 
     fps: Fraction
     at_most: int | None = None

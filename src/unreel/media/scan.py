@@ -67,7 +67,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SideProfile:
-    """What one frame shows from one side inwards, line by line to the middle; of a flat side only."""
+    """Profile of one frame from one side inwards, line by line to the middle; only for a flat side."""
 
     level: int
     """Grey level of the outermost line."""
@@ -124,7 +124,7 @@ class Scan:
 
     @property
     def n_frames(self) -> int:
-        """How many frames the clip shows."""
+        """Return the number of shown frames."""
         return len(self.instants_s)
 
     @property

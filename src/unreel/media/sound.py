@@ -31,7 +31,7 @@ class Sound:
 
     @property
     def duration_s(self) -> Fraction:
-        """How long it plays."""
+        """Return the duration."""
         return Fraction(len(self.samples), self.rate_hz)
 
     def as_float(self) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ _MOST_TIMES: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """Where a fault is on one frame, and how it is drawn."""
+    """Position of a fault on one frame, and its drawing style."""
 
     box: Box
     colour: int = 0
@@ -33,7 +33,7 @@ def draw_whole(rgb: Rgb, spot: Spot | None, sentences: Sequence[str]) -> Rgb:
 
 
 def draw_crop(rgb: Rgb, spot: Spot, sentences: Sequence[str]) -> Rgb:
-    """What lies around the spot, above `sentences`; every pixel of a small one is shown several times."""
+    """Return the region around the spot above `sentences`; small regions are enlarged."""
     height, width, _ = rgb.shape
     left, right = _reach(spot.box.x0, spot.box.x1, width)
     top, bottom = _reach(spot.box.y0, spot.box.y1, height)

@@ -70,7 +70,7 @@ class ClipRecipe:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How one container is written."""
+    """Encoder settings of one container."""
 
     muxer: str
     codec: str

@@ -1,4 +1,4 @@
-"""What a file says of the programs that wrote it."""
+"""Tags of a file about the programs that wrote it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -75,7 +75,7 @@ class Timeline:
 
     @property
     def n_frames(self) -> int:
-        """How many frames are shown."""
+        """Return the number of shown frames."""
         return len(self.ticks)
 
     @property
@@ -109,7 +109,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class Packets:
-    """What one walk over the packets gathered. Ticks are of each stream's own time base."""
+    """Result of one pass over the packets. Ticks are in each stream's own time base."""
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
     key_ticks: list[int] = field(default_factory=list)
@@ -209,7 +209,7 @@ def walk_packets(
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPace:
-    """What the header says of the video stream's frames, rates and length, if anything."""
+    """Declared frames, rates and length of the video stream, if any."""
 
     n_frames: int
     average_rate: Fraction | None

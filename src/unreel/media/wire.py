@@ -143,7 +143,7 @@ class _ClipHeader(Wire):
 
 
 class ProbeHeader(Wire):
-    """What `probe` sends back."""
+    """Reply of `probe`."""
 
     facts: _ClipHeader
 
@@ -168,7 +168,7 @@ class FrameHeader(Wire):
 
 
 class FramesHeader(Wire):
-    """What `frames` sends back after the frames."""
+    """Reply of `frames` after the frames."""
 
     sampling: str
     n_clip_frames: Count
@@ -182,13 +182,13 @@ class _SoundHeader(Wire):
 
 
 class SoundHeader(Wire):
-    """What `sound` sends back: nothing for a mute clip."""
+    """Reply of `sound`: empty for a clip without sound."""
 
     sound: _SoundHeader | None
 
 
 class NormaliseHeader(Wire):
-    """What `normalise` sends back."""
+    """Reply of `normalise`."""
 
     size_bytes: Size
 
@@ -205,7 +205,7 @@ class PickedHeader(Wire):
 
 
 class ScanHeader(Wire):
-    """What `scan` sends back; the measures of all frames and the pictures are blobs."""
+    """Reply of `scan`; the measurements of all frames and the pictures are blobs."""
 
     width: Side
     height: Side

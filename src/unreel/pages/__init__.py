@@ -1,1 +1,1 @@
-"""What shows a clip on a page: the frame of the page, the footage, and the player with its description."""
+"""Clips on pages: the page frame, the footage, and the player with its description."""

@@ -34,7 +34,7 @@ _MOST_INSTANTS: Final = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footage:
-    """What the player shows. `src` is a `data:` address, or the name of a file beside the page."""
+    """Video of the player. `src` is a `data:` URL, or the name of a file next to the page."""
 
     src: str
     width: int

@@ -28,7 +28,7 @@ _ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSpec:
-    """Where a box is at one instant, in parts of the frame."""
+    """Box at one timestamp, as fractions of the frame."""
 
     at_us: int
     x0: float
@@ -101,7 +101,7 @@ def play(
     shown_us: Iterable[int] = (),
     tracks: Iterable[TrackSpec] = (),
 ) -> PlayerSpec:
-    """What the player is told to show `footage` with `tracks` under it, at the first onset of an answer."""
+    """Return the player data that shows `footage` with `tracks` below it, at the first onset of an answer."""
     tracks = tuple(tracks)
     found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(

@@ -1,4 +1,4 @@
-"""Whether what a reviewer tells comes true: labels as certainties, realism scores against people's."""
+"""Calibration of stated certainties against labels, and of realism scores against people's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

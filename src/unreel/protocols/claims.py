@@ -1,4 +1,4 @@
-"""What prose says of a clip, real or generated, with its denials, doubts and second thoughts.
+"""Parse claims about a clip, real or generated, from prose with denials, doubts and second thoughts.
 
 A text is cut into sentences and these into clauses. A clause that asks, supposes, concedes or doubts claims
 nothing; a denial turns its claim round, also from an earlier clause where grammar carries it on; a later
@@ -162,13 +162,13 @@ def read_claim(text: str) -> Label | Unparsed:
 
 
 def is_taken_back(text: str) -> bool:
-    """Whether the text corrects itself behind its last `</answer>`: which answer counts is not settled then."""
+    """Return whether the text corrects itself after its last `</answer>`, so that its answer is ambiguous."""
     _, closed, behind = text.rpartition("</answer>")
     return bool(closed) and _CORRECTS.search(behind) is not None
 
 
 def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
-    """What the field for it says, as `read` understands it, unless the text corrects itself behind the field.
+    """Return the field's value as parsed by `read`, unless the text corrects itself after the field.
 
     Missing where there is no such field, or none that speaks of a side.
     """
@@ -216,13 +216,13 @@ def _plain(text: str) -> str:
 
 
 def names_generated(name: str) -> bool:
-    """Whether a field's name is a word for generated clips, such as `fake_video`."""
+    """Return whether a field's name is a word for generated clips, such as `fake_video`."""
     word = _WORD.search(name.replace("_", " "))
     return word is not None and _named(word) is Label.GENERATED
 
 
 def _offers_both(found: Sequence[re.Match[str]]) -> bool:
-    """Whether two of the words are alternatives, as in `real or fake`."""
+    """Return whether two of the words are alternatives, as in `real or fake`."""
     return any(
         _OR.fullmatch(now.string, now.end(), after.start()) and _named(now) is not _named(after)
         for now, after in pairwise(found)
@@ -230,7 +230,7 @@ def _offers_both(found: Sequence[re.Match[str]]) -> bool:
 
 
 def _claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
-    """What a clause claims with these words of it, after `earlier` clauses of its sentence."""
+    """Return the claim of a clause with these words, after `earlier` clauses of its sentence."""
     said = {label for word in telling if (label := _label_of(word, earlier)) is not None}
     return said.pop() if len(said) == 1 else None
 
@@ -254,7 +254,7 @@ def _label_of(word: re.Match[str], earlier: str) -> Label | None:
 
 
 def _is_only_named(before: str) -> bool:
-    """Whether `to call it` stands there without anything that makes the writer call it so."""
+    """Return whether `to call it` occurs without a claim of the writer."""
     call = _TO_CALL.search(before)
     return call is not None and not call["ready"]
 
@@ -285,7 +285,7 @@ def _is_denied_behind(after: str) -> bool | None:
 
 
 def _is_denied(before: str, earlier: str) -> bool | None:
-    """Whether what stands before a claim denies it; `None` where that cannot be told."""
+    """Return whether the text before a claim denies it; `None` if ambiguous."""
     rest, n_refuting = words.REFUTES.subn(" ", before)
     rest, n_short = words.DENIES_SHORT.subn(" ", rest)
     verbs = {match[0].lower() for match in words.DENIES.finditer(rest)}
@@ -307,7 +307,7 @@ def _is_denied(before: str, earlier: str) -> bool | None:
 
 
 def _noun_denies(noun: str, gap: str) -> bool | None:
-    """Whether `no`, `without` and the like reach over `gap` to the claim, not only to a noun of their own."""
+    """Return whether `no`, `without` and the like apply across `gap` to the claim, not only to their own noun."""
     verb = words.SUGGESTS.search(gap)
     if verb and noun.lower().endswith(" of") and not words.EVIDENCE.search(gap, 0, verb.start()):
         return False
@@ -324,7 +324,7 @@ def _noun_denies(noun: str, gap: str) -> bool | None:
 
 
 def _is_carried_on(before: str, earlier: str) -> bool | None:
-    """Whether a denial in an earlier clause of the sentence reaches this one; `None` where it is `which` that follows."""
+    """Return whether a denial in an earlier clause of the sentence applies to this one; `None` before `which`."""
     denials = (
         words.DENIES,
         words.DENIES_SHORT,

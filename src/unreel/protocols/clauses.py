@@ -68,15 +68,15 @@ def clauses(text: str) -> Iterator[Clause]:
 
 
 def turns(clause: str) -> bool:
-    """Whether the text turns against what it said, or concludes, with this clause."""
+    """Return whether the text contradicts itself or concludes with this clause."""
     return _TURNS.match(clause) is not None
 
 
 def supposes(clause: str) -> bool:
-    """Whether the clause makes what follows in its sentence a supposition."""
+    """Return whether the clause makes the rest of its sentence a supposition."""
     return _SUPPOSES.match(clause) is not None
 
 
 def is_first_thought(clause: str) -> bool:
-    """Whether the clause tells what was thought before it was looked at closely."""
+    """Return whether the clause describes a first impression."""
     return any(form.search(clause) for form in (words.FIRST_THOUGHT, words.FIRST_GLYPHS))

@@ -97,12 +97,12 @@ class Field:
 
     @property
     def is_last_word(self) -> bool:
-        """Whether it calls itself final, so that it goes before a field that does not."""
+        """Return whether it is named final, so that it takes precedence."""
         return _LAST.search(self.name) is not None
 
     @property
     def is_first_thought(self) -> bool:
-        """Whether it calls itself preliminary."""
+        """Return whether it is named preliminary."""
         return _FIRST.search(self.name) is not None
 
 
@@ -123,7 +123,7 @@ def fields(text: str) -> tuple[Field, ...]:
 
 
 def values(found: Sequence[Field], *kinds: Kind) -> list[str]:
-    """What the fields of these kinds say: the final ones where some call themselves so."""
+    """Return the values of the fields of these kinds: the final ones if some are named so."""
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
     return [
@@ -172,7 +172,7 @@ def _as_line(tag: re.Match[str]) -> str:
 
 
 def kind_of(name: str) -> Kind | None:
-    """What a field of this name tells, if it is one that we know."""
+    """Return the kind of a field with this name, if known."""
     found = _HEAD.match(f"{_bare(name.replace('_', ' ')).strip()}:")
     return _kind(found["name"]) if found and found.end() > len(name.strip()) else None
 

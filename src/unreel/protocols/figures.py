@@ -1,4 +1,4 @@
-"""What an instrument measures: each figure once, with its name for people, its unit and its polarity."""
+"""Metrics of a protocol, each with its display name, unit and polarity."""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _MISSING: Final[dict[Unreadable, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """How one metric is named and read."""
+    """Definition of one metric."""
 
     metric: str
     """Its name on a scorecard."""
@@ -47,7 +47,7 @@ class Figure:
 
     @property
     def definition(self) -> tuple[tuple[str, str], ...]:
-        """What it is and how it is read, as terms and their words."""
+        """Return the definition and interpretation, as terms with descriptions."""
         unit = f" {self.unit}" if self.unit else ""
         low, high = self.range
         reach = f"{low:g} or more{unit}" if math.isinf(high) else f"{low:g} to {high:g}{unit}"

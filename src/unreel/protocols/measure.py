@@ -114,12 +114,12 @@ def sum_percent(parts: Sequence[Part], *, clips: Clusters, seed: int) -> Measure
 
 
 def _is_plain(values: Array) -> bool:
-    """Whether each is 0 or 1."""
+    """Return whether each value is 0 or 1."""
     return bool(((values == 0) | (values == 1)).all())
 
 
 def _are_plain_shares(parts: Sequence[Part], ties: Ties) -> bool:
-    """Whether every row is a clip of its own that is right or wrong, and the same in all its parts."""
+    """Return whether every row is an independent clip that is right or wrong, equal in all its parts."""
     if not are_independent(ties, len(ties.scene)):
         return False
     right = np.zeros(len(ties.scene), np.bool_)

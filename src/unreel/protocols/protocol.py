@@ -1,4 +1,4 @@
-"""What every instrument knows of itself: what it asks, reads, compares, measures and says; found by name."""
+"""Interface of a protocol: prompts, parser, ground truth, metrics and texts; found by name."""
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ Subject = Literal["clip", "pair"]
 
 
 def asks_to_think(prompt: str) -> bool:
-    """Whether the text asks for thoughts before the answer: all our prompts do it by this tag."""
+    """Return whether the text asks for thoughts before the answer: all our prompts use this tag."""
     return "<think>" in prompt
 
 
@@ -46,13 +46,13 @@ class Prompt:
 
     @property
     def asks_to_think(self) -> bool:
-        """Whether it asks for thoughts before the answer."""
+        """Return whether it asks for thoughts before the answer."""
         return asks_to_think(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How an answer is to be read: all that its text does not say itself."""
+    """Parser options: all information that the text of an answer does not contain."""
 
     mode: Mode = "strict"
     prompt: str = "paper"
@@ -82,12 +82,12 @@ class Row(Generic[T, V]):
 
     @property
     def makers(self) -> tuple[str, ...]:
-        """Who made it, and in which setting where one is known; nobody made a real clip."""
+        """Return the creator, and its setting if known; empty for a real clip."""
         return makers_of(self.creator, self.setting)
 
     @property
     def cluster(self) -> Cluster:
-        """What is drawn together for every interval: clips of one scene, or of one creator, are alike."""
+        """Return the cluster that is resampled for every interval: clips of one scene or one creator are dependent."""
         scene = f"source {self.source}" if self.source else str(self.subject)
         return Cluster(scene, self.creator)
 
@@ -132,12 +132,12 @@ class Protocol(Generic[T, V]):
 
     @property
     def n_clips(self) -> int:
-        """How many clips one question shows."""
+        """Return the number of clips per question."""
         return 2 if self.subject == "pair" else 1
 
     @property
     def needs_facts(self) -> bool:
-        """Whether its truth depends on the size of the frame or the length of the clip."""
+        """Return whether its ground truth depends on the frame size or the clip length."""
         return self.needs_box_space or self.shows_times
 
     @property

@@ -17,7 +17,7 @@ def read_text(
     box_space: str | None,
     size: tuple[int, int],
 ) -> Verdict:
-    """What `text` says as an answer to the prompt variant `prompt`; `size` is that of the frames.
+    """Parse `text` as an answer to the prompt variant `prompt`; `size` is the frame size.
 
     Raises:
         InvalidSettingError: `box_space` is no space that anybody declares.

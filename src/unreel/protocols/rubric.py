@@ -34,7 +34,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How much of a clip its traces take."""
+    """Fraction of a clip that its traces cover."""
 
     n_traces: int
     picture: Fraction
@@ -56,7 +56,7 @@ class Extent:
 
 
 def extent(traces: Sequence[Trace], *, duration_us: int) -> Extent:
-    """How much of the picture and of the time `traces` take; what lies after the clip's end is cut."""
+    """Return the fractions of the picture and of the time that `traces` cover; parts after the clip's end are cut."""
     if duration_us <= 0:
         msg = f"a clip lasts longer than {duration_us} us. Read its duration from the file"
         raise InvalidValueError(msg)

@@ -1,4 +1,4 @@
-"""How clips are put before a reviewer, whoever asks: a changed mark or size is a changed measurement."""
+"""Presentation of clips to a reviewer: a changed mark or size is a changed measurement."""
 
 import re
 from fractions import Fraction
@@ -31,13 +31,13 @@ def sample_frames(
 
 
 def around_clips(prompt: str) -> tuple[str, str]:
-    """What is said before the clips and after them; where `prompt` marks no place, they come first."""
+    """Return the texts before and after the clips; if `prompt` marks no position, the clips come first."""
     before, *after = _PLACE.split(prompt, maxsplit=1)
     return (before, after[0]) if after else ("", prompt)
 
 
 def shows_times(instrument: str, marks: Marks = "default") -> bool:
-    """Whether what is asked under that name, an instrument or another question, shows each frame's instant."""
+    """Return whether questions of that name, a protocol or another question, show each frame's timestamp."""
     if marks != "default":
         return marks == "on"
     return instrument in PROTOCOLS and protocol(instrument).shows_times

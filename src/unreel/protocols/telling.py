@@ -21,7 +21,7 @@ CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calls:
-    """What clips are, and what they were called."""
+    """True and predicted labels of clips."""
 
     clips: Clusters
     generated: BoolArray

@@ -59,7 +59,7 @@ _NO_ANSWER: Final = re.compile(
 
 
 def unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
-    """What could not be read, with the text cut to a readable length."""
+    """Return an `Unparsed` with the text cut to a readable length."""
     seen = found.strip()
     return Unparsed(reason, seen if len(seen) <= READABLE else seen[: READABLE - 1] + "…")
 
@@ -114,7 +114,7 @@ def is_refusal(text: str) -> bool:
 
 
 def tagged(text: str, name: str, mode: Mode) -> list[str]:
-    """What stands between `<name>` and `</name>`, stripped, in order; blank pieces are left out.
+    """Return the contents between `<name>` and `</name>`, stripped, in order; blank ones are omitted.
 
     Of nested tags the innermost piece counts. `lenient` takes other letter cases, spaces inside the
     tag, and a tag that is not closed: its piece ends at the next tag or at the end of the text.

@@ -1,4 +1,4 @@
-"""What an instrument compares answers with, from what a benchmark knows of the clips it shows."""
+"""Ground truth of a protocol, from the benchmark's data about the clips."""
 
 import typing
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Known(typing.Protocol):
-    """What its makers say of one clip; an entry of a benchmark is one."""
+    """Known properties of one clip; an entry of a benchmark is one."""
 
     @property
     def label(self) -> Label:
@@ -22,7 +22,7 @@ class Known(typing.Protocol):
 
     @property
     def origin(self) -> Origin:
-        """Where it comes from."""
+        """Return its origin."""
         ...
 
     @property

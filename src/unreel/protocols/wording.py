@@ -29,7 +29,7 @@ def _nothing_taught(_truth: object, _prompt: str, _space: BoxSpace | None) -> st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording(Generic[T, V]):
-    """How an instrument speaks."""
+    """Texts of a protocol."""
 
     decides: str
     """The part of a verdict that it asks for before all else: without it there is no verdict."""

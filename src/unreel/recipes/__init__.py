@@ -1,1 +1,1 @@
-"""What people write down of a job: sections of TOML, closed and bounded, read with one wording of errors."""
+"""Recipes of jobs: closed and bounded sections of TOML, with uniform error messages."""

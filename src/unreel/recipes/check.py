@@ -15,7 +15,7 @@ Checked = TypeVar("Checked", bound=Section)
 def check_sections(
     shape: type[Checked], values: object, *, typed: Callable[[str], str] | None = None
 ) -> Checked:
-    """What `values` make of `shape`. `typed` puts a missing key as a person would type it.
+    """Validate `values` against `shape`. `typed` formats a missing key as the user would type it.
 
     Raises:
         InvalidSettingError: A key is unknown or missing, or a value cannot be used.

@@ -1,4 +1,4 @@
-"""What sections of recipes have in common: closed, unchangeable, and every field with an end to it."""
+"""Base of recipe sections: closed, immutable, and with bounds for every field."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +24,7 @@ LARGEST: Final = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a number of a recipe counts, for whoever reads about it."""
+    """Unit of a number in a recipe, for its documentation."""
 
     name: str
 

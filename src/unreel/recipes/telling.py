@@ -1,4 +1,4 @@
-"""What may be written in a recipe, told from its sections: kind, unit, default and meaning of every key."""
+"""Documentation of recipes from their sections: type, unit, default and meaning of every key."""
 
 import ast
 import inspect
@@ -122,7 +122,7 @@ def _about(shape: type[Section]) -> str:
 
 
 def _whole(field: FieldInfo) -> Any:
-    """What the field is declared as; pydantic keeps its bounds apart."""
+    """Return the declared type of the field; pydantic stores its bounds separately."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
@@ -146,7 +146,7 @@ def _units(annotation: Any) -> Iterator[str]:
 
 
 def _kind(annotation: Any) -> str:
-    """What a value may be, in words."""
+    """Return the allowed values as text."""
     given = get_args(annotation)
     match get_origin(annotation):
         case None if annotation in _KINDS:

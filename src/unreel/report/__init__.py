@@ -1,1 +1,1 @@
-"""What people look at: pages that open from disk, made of stored answers."""
+"""Pages that open from disk, made from stored answers."""

@@ -112,7 +112,7 @@ class Item:
 
     @property
     def creator(self) -> str | None:
-        """Who made the generated clip; `None` where only real ones are shown."""
+        """Return the creator of the generated clip; `None` if only real ones are shown."""
         for subject in self.subjects:
             creator: str | None = getattr(subject.entry.origin, "creator", None)
             if creator is not None:
@@ -252,7 +252,7 @@ def _judges(run: Run, model: str | None) -> ExplanationJudges | None:
 
 
 def notes_of(item: Item) -> Mapping[str, Any]:
-    """What was noted beside the answer: the space of boxes and the frames that were shown."""
+    """Return the stored notes of the answer: the coordinate space of boxes and the shown frames."""
     text = item.stored.get("notes")
     try:
         return parse_object(text.encode()) if text else {}

@@ -49,7 +49,7 @@ SCRIPTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a report holds, and where it is."""
+    """Counts and location of a report."""
 
     page: Path
     size_bytes: int

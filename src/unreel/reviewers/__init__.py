@@ -1,1 +1,1 @@
-"""Who judges: reviewers behind one contract, and how to ask a server well. May import `protocols`, `media`, `stats`, `core`."""
+"""Reviewers behind one contract, and clients for model servers. May import `protocols`, `media`, `stats`, `core`."""

@@ -62,7 +62,7 @@ class Asked:
         return self.question.key(self.reviewer)
 
     def read(self, mode: Mode) -> Verdict | None:
-        """What the reply says; `None` without one."""
+        """Parse the reply; `None` without one."""
         if isinstance(self.outcome, Failure) or not self.exhibits:
             return None
         return read_text(
@@ -77,7 +77,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showing:
-    """How clips come before whoever looks at them: for questions and for lessons alike."""
+    """Presentation of clips, for questions and for training alike."""
 
     reader: MediaReader
     open_file: OpenFile = as_it_lies
@@ -119,7 +119,7 @@ def lay_sheet(
 
 
 class Desk:
-    """Where questions are put, many at a time: one media reader and one set of decoders for all.
+    """Dispatcher of concurrent questions: one media reader and one set of decoders for all.
 
     Args:
         reader: opens clips for as long as the desk lasts.

@@ -15,7 +15,7 @@ PAPER: Final = "paper"
 
 
 class ConditionSection(Section):
-    """How questions are put. A run may carry several."""
+    """Input settings of questions. A run may have several."""
 
     sampling: Text = "uniform-8"
     audio: Literal["off", "on"] = "off"

@@ -1,4 +1,4 @@
-"""What a reviewer is shown and what it gives back. `unreel.testing.reviewers` tests the promises."""
+"""Request and result of a reviewer. `unreel.testing.reviewers` tests the contract."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +15,7 @@ MOST_EXHIBITS: Final = 2
 
 
 class Material(StrEnum):
-    """What may be shown of a clip besides its facts."""
+    """Kind of input that may be shown of a clip besides its facts."""
 
     FRAMES = "frames"
     CLIP = "clip"
@@ -87,7 +87,7 @@ class Reviewer(Protocol):
 
     @property
     def wants(self) -> frozenset[Material]:
-        """What each exhibit should hold; empty for a reviewer that reads the facts alone."""
+        """Return the required kinds of input; empty for a reviewer that reads only the facts."""
         ...
 
     def box_space(self, exhibit: Exhibit) -> str:

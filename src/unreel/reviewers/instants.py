@@ -44,7 +44,7 @@ def even_timing(frames: Sequence[ShownFrame]) -> Timing:
 
 
 def uneven(frames: Sequence[ShownFrame]) -> str:
-    """Why one distance does not tell the instants of `frames`; "" where it does.
+    """Return the reason why one interval does not describe the timestamps of `frames`; "" if it does.
 
     A frame may lie half a distance off its place, as rounding to frames of the clip makes it, and the
     first may come so late as the middle of the first share, which the distance tells too.
@@ -67,7 +67,7 @@ def timing_for(family: str, frames: Sequence[ShownFrame]) -> Timing:
 
 
 def no_video(family: str, sheet: Sheet) -> str:
-    """Why the clips of `sheet` cannot be shown as videos with true instants; "" where they can."""
+    """Return the reason why the clips of `sheet` cannot be shown as videos with exact timestamps; "" if they can."""
     marks = sheet.condition.marks
     shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
     if family in WRITES_TIMES and marks == "off":

@@ -23,7 +23,7 @@ class OpenReviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opener:
-    """Who will answer: the stable name, what makes the reviewer, and what its tokens cost."""
+    """Factory of a reviewer: stable name, constructor and token price."""
 
     name: str
     build: Callable[..., Reviewer]
@@ -79,7 +79,7 @@ class _Lent:
 
 
 def lend(reviewer: Reviewer) -> Opener:
-    """What opens a reviewer that is there already, and leaves it open."""
+    """Return a factory for an open reviewer, which stays open."""
     return Opener(name=reviewer.name, build=partial(_Lent, reviewer))
 
 

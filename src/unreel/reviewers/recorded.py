@@ -30,7 +30,7 @@ _HELD: Final = (".csv", ".tsv", ".parquet")
 
 
 class Outcomes(Protocol):
-    """What was recorded, by handle: a dict, or a file that is looked into."""
+    """Recorded answers by handle: a dict, or an indexed file."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """The outcome under `handle`, `None` when there is none."""
@@ -154,7 +154,7 @@ def _twice(path: Path, handle: str) -> UnreadableSourceError:
 
 
 def _index(path: Path) -> Iterator[tuple[int, str]]:
-    """Where each line begins, and its handle; every line is read once, so that errors come early."""
+    """Yield the offset and handle of each line; every line is read once, so that errors come early."""
     offset = 0
     with path.open("rb") as lines:
         for number in itertools.count(1):

@@ -151,12 +151,12 @@ class ReviewerSection(Section):
 
     @property
     def is_served(self) -> bool:
-        """Whether a server answers."""
+        """Return whether it is a server."""
         return names_server(self.model) and not self.model.startswith(OBJECT)
 
     @property
     def taught(self) -> Taught | None:
-        """How it was taught to be asked; `None` for all but checkpoints that unreel trained."""
+        """Return its training format; `None` for all but checkpoints that unreel trained."""
         return _taught(self.model)
 
     @property
@@ -167,7 +167,7 @@ class ReviewerSection(Section):
 
     @property
     def learns(self) -> bool:
-        """Whether it learns from a benchmark before it answers."""
+        """Return whether it is fitted to a benchmark before it answers."""
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> Opener:
@@ -233,7 +233,7 @@ class ReviewerSection(Section):
             raise InvalidSettingError(setting, problem, remedy)
 
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
-        """Why it cannot be told to think or not to; `asked`: whether the prompt asks for thoughts."""
+        """Return the reason why thinking cannot be switched; `asked`: whether the prompt asks for thoughts."""
         if self.model == RECORDED or self.model.startswith(OBJECT):
             return None  # whoever recorded the answers, or wrote the program, knows
         own = self._family()
@@ -314,14 +314,14 @@ class ReviewerSection(Section):
 
     @property
     def price(self) -> Price | None:
-        """What the tokens of a model behind a server cost; `None` where no file tells."""
+        """Return the token price of a model behind a server; `None` if no file contains it."""
         if self.prices is None or not self.is_served:
             return None
         return read_prices(Path(self.prices)).get(read_address(self.model).name)
 
     @property
     def manner(self) -> "Manner":
-        """How clips are shown to it, and how it writes."""
+        """Return the input and output format."""
         from unreel.reviewers.endpoint.reviewer import Manner
 
         return Manner(

@@ -1,4 +1,4 @@
-"""What a reviewer is shown of a clip under a condition."""
+"""Input of a reviewer for a clip under a condition."""
 
 from pathlib import Path
 from typing import Final
@@ -57,7 +57,7 @@ def show(
 
 
 def _impossible(condition: Condition, wants: frozenset[Material]) -> str:
-    """Why a reviewer with these wants cannot be asked under `condition`; "" where it can."""
+    """Return the reason why a reviewer with these inputs cannot be asked under `condition`; "" if it can."""
     if condition.audio == "on" and Material.SOUND not in wants:
         return "the reviewer hears no sound"
     if condition.max_pixels is not None and Material.CLIP in wants:

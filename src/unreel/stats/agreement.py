@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance."""
+"""Agreement of raters beyond chance."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal, assert_never
@@ -184,7 +184,7 @@ def _beyond_chance(n: Array, observed: Array, expected: Array) -> Array:
 
 
 def _count_values(units: IntArray, n_values: int) -> csr_array[np.float64, tuple[int, int]]:
-    """How often each unit (line) was given each value (column)."""
+    """Return the count of each value (column) per unit (row)."""
     unit, rater = np.nonzero(units < n_values)
     ones = np.ones(len(unit))
     return csr_array((ones, (unit, units[unit, rater])), shape=(len(units), n_values))

@@ -235,7 +235,7 @@ def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]
 
 
 def why_too_few(sample: Sample, *, level: float) -> str:
-    """Why the clips are too few for an interval at `level`, or "" when they are enough or none is wanted."""
+    """Return the reason why the clips are too few for an interval at `level`; "" if they are enough or none is wanted."""
     fewest = fewest_clusters(level)
     if sample.n_clusters >= fewest or asked_groups() is not None:
         return ""

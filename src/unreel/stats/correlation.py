@@ -1,4 +1,4 @@
-"""How closely scores follow people's scores."""
+"""Correlation of scores with people's scores."""
 
 import numpy as np
 import numpy.typing as npt

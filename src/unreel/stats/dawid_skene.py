@@ -1,4 +1,4 @@
-"""Who is right and who answers well, found together from labels that overlap.
+"""Estimate true labels and annotators' error rates together from overlapping labels.
 
 Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they say each label
 for each true one; the truth of a task is as likely as those tables make its labels; the tables are
@@ -27,7 +27,7 @@ _RARELY: Final = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skills:
-    """How likely each label is the true one of each task, and how each annotator answers."""
+    """Probability of each label for each task, and the error rates of each annotator."""
 
     posterior: Array
     """`[task, label]`: each line sums to 1."""

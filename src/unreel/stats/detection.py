@@ -1,4 +1,4 @@
-"""How well probabilities and labels tell generated clips from real ones."""
+"""Detection metrics of probabilities and labels for generated clips."""
 
 import math
 from dataclasses import dataclass, replace
@@ -175,7 +175,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Whether told probabilities come true."""
+    """Calibration of stated probabilities."""
 
     ece: Measured
     """Expected calibration error: mean distance of told and true over the bins, by rows."""

@@ -68,7 +68,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Holders:
-    """Which groups hold each distinct row, and how often: sorted by row, then by group."""
+    """Groups that contain each distinct row, with counts: sorted by row, then by group."""
 
     group: IntArray
     """Rows of no group have the number after the last."""
@@ -99,7 +99,7 @@ class _Holders:
         return merged
 
     def merge_alike(self) -> "tuple[IntArray, _Holders]":
-        """How many groups hold the very same rows, and which rows each kind of group holds.
+        """Return the number of groups with equal rows, and the rows of each kind of group.
 
         A group is known by the sum of marks of its rows: two marks of 64 bits, drawn once for all.
         """
@@ -132,6 +132,6 @@ class _Holders:
 
 
 def count_chosen(chosen: BoolArray, starts: IntArray) -> Array:
-    """How many of the chosen rows each distinct row stands for."""
+    """Return the number of chosen rows per distinct row."""
     counts: Array = np.add.reduceat(chosen, starts, dtype=np.float64)
     return counts

@@ -124,7 +124,7 @@ def _spread(values: npt.NDArray[np.float64]) -> _Doubt:
 def _of_clips_alike(
     value: float, few: int, *, n: int, reach: float, level: float
 ) -> Gap | Unmeasured:
-    """Where no clip differs from the others, a share of those not seen may: that of a count of none."""
+    """Return the interval if no clip differs: the upper bound of a proportion with a count of zero."""
     if math.isinf(reach):
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
     share = 1 - (1 - level) ** (1 / few)

@@ -30,7 +30,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """What a figure is without each group, by number; NaN where nothing is left to calculate it from."""
+    """Values of a metric without each group, by index; NaN if nothing remains to compute it from."""
 
     scenes: npt.NDArray[np.float64]
     creators: npt.NDArray[np.float64] | None = None
@@ -71,7 +71,7 @@ class LeftOut(Estimate):
 
     @property
     def without(self) -> Without:
-        """What the value is without each group."""
+        """Return the value without each group."""
         return self.leave_out().scaled(self.unit)
 
     def scaled(self, factor: float) -> "LeftOut":

@@ -1,4 +1,4 @@
-"""Which two competitors to compare next: those whose result would tell most about all strengths.
+"""Choose the next pair to compare by its expected information about all strengths.
 
 Strengths are believed to lie around 0 with a spread that the results make most likely, and each result moves
 the belief as Bradley and Terry's model says; the belief is kept as a normal distribution around its most likely point. What a
@@ -35,7 +35,7 @@ _WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """Where strengths lie, and how surely."""
+    """Posterior of strengths: mean and covariance."""
 
     mean: Array
     covariance: Array

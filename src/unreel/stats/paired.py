@@ -10,7 +10,7 @@ from unreel.stats.leaving_out import Groups, LeftOut
 def paired_difference(
     ours: Measured, theirs: Measured, *, groups: Groups, reach: float = math.inf
 ) -> Gap | Unmeasured:
-    """What the first figure has more than the second, both calculated inside `leaving_out(groups)`.
+    """Return the first metric minus the second, both computed inside `leaving_out(groups)`.
 
     Both must be figures of the same clips. `reach` is the most that they can differ by.
     """

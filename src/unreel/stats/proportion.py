@@ -49,7 +49,7 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
 
 
 def _crossing(rising: Callable[[float], float], level: float, low: float, high: float) -> float:
-    """Where `rising` reaches `level` between `low` and `high`."""
+    """Return the argument between `low` and `high` at which `rising` reaches `level`."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if rising(middle) > level else (middle, high)
@@ -57,7 +57,7 @@ def _crossing(rising: Callable[[float], float], level: float, low: float, high: 
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard deviations around the middle hold the share `level` of a normal curve."""
+    """Return the number of standard deviations around the mean that contain the fraction `level` of a normal distribution."""
     if not 0 < level < 1:
         msg = f"a level lies between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)

@@ -28,7 +28,7 @@ _NAMED: Final = 5
 
 
 class Outcome(StrEnum):
-    """Who won a battle."""
+    """Winner of a battle."""
 
     FIRST = "first"
     SECOND = "second"
@@ -115,7 +115,7 @@ class _Table:
         return int(count), group.astype(np.int64)
 
     def why_loose(self, weights: Array) -> str:
-        """Why these results give no strengths, or "" when they do."""
+        """Return the reason why these results give no strengths; "" if they do."""
         count, group = self.groups(weights, connection="weak")
         if count > 1:
             apart = self._name(group == group[0]), self._name(group != group[0])

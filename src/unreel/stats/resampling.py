@@ -55,7 +55,7 @@ def resample(statistic: Statistic, sample: Sample, *, seed: int, level: float) -
 
 
 def fewest_clusters(level: float) -> int:
-    """How many clusters an interval at `level` needs.
+    """Return the minimum number of clusters for an interval at `level`.
 
     No resample leaves the range of the clusters, and the range of k clusters misses the median of all
     clusters once in 2 ** (k - 1) times.
@@ -65,7 +65,7 @@ def fewest_clusters(level: float) -> int:
 
 
 def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
-    """Whether no two rows would be drawn together: each a scene of its own, and creators too few to draw.
+    """Return whether all rows are resampled independently: each is its own scene, and creators are too few to resample.
 
     Rows that are left out together are not.
     """

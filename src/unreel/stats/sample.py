@@ -105,7 +105,7 @@ class Sample:
 
     @property
     def crossing(self) -> tuple[float, float, float]:
-        """How far creators and scenes cross, from 0 to 1 (all with all), and how many of both cross."""
+        """Return the degree to which creators and scenes cross, from 0 to 1 (all with all), and the numbers that cross."""
         made = self.ties.only(self.ties.creator != NOBODY)
         n_cells, n_scenes, n_creators = count_kinds(_cell_of(made)), made.n_scenes, made.n_creators
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
@@ -183,7 +183,7 @@ class GroupCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """Which distinct row every row is, found a column at a time: few are alive at once, however many there are."""
+    """Index of the distinct row of every row, computed column by column with little memory."""
 
     code: npt.NDArray[Any]
     """The place of every row among the distinct ones, in the smallest type that holds it."""
@@ -210,7 +210,7 @@ class Codes:
 
     @property
     def first(self) -> IntArray:
-        """Where each distinct row comes first."""
+        """Return the index of the first occurrence of each distinct row."""
         first = np.empty(len(self.counts), np.int64)
         first[self.code[::-1]] = np.arange(len(self.code))[::-1]
         return first

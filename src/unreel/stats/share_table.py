@@ -80,7 +80,7 @@ def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Ar
 
 
 def _upper_end(share: Array, n: Array, tail: float) -> Array:
-    """Where as few as `share` of `n` have a chance of `tail`; `share` is below 1.
+    """Return the probability at which `share` of `n` or fewer has probability `tail`; `share` is below 1.
 
     The end lies between those of an interval with the whole chance of the count that was seen, and with none
     of it; from there by false position, which halves a side that does not move (Illinois).

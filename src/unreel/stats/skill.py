@@ -1,4 +1,4 @@
-"""How able each reviewer is and how real each creator looks, told apart: raw means mix the two.
+"""Skill model: ability of reviewers and realism of creators, which raw means mix.
 
 A reviewer `i` says "generated" of a clip with the chance g + (1 - 2g) / (1 + exp(-e)). For a real clip
 e = bias_i; for one of creator `j` e = bias_i + ability_i - realism_j; nuisances of the clip may be added.
@@ -84,7 +84,7 @@ class Skills:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """What is held for true before an answer is seen."""
+    """Prior assumptions of the model."""
 
     guess: float | None = None
     """The guess floor; `None`: as the answers have it."""
@@ -276,7 +276,7 @@ def _variance(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ties:
-    """Who is tied to whom by answers: the largest group of reviewers and creators can be compared."""
+    """Connected components of reviewers and creators by answers; only the largest is comparable."""
 
     reviewers: BoolArray
     creators: BoolArray
@@ -306,7 +306,7 @@ class _Ties:
         return cls(tied[: shape.n_reviewers], tied[shape.n_reviewers :], *counts)
 
     def why_bias(self) -> list[str]:
-        """Why a reviewer's bias is not known, or ""."""
+        """Return the reasons why reviewers' biases are unknown, or ""."""
         return ["" if n else "no readable answer about real clips" for n in self.n_real]
 
     def why_ability(self, blind: BoolArray) -> list[str]:
@@ -322,7 +322,7 @@ class _Ties:
         ]
 
     def why_realism(self) -> list[str]:
-        """Why a creator's realism is not known, or ""."""
+        """Return the reasons why creators' realism is unknown, or ""."""
         alone = int((self.creators & (self.n_about > 0)).sum()) == 1
         return [
             "no readable answer about its clips"

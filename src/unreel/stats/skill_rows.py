@@ -36,7 +36,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many terms of which kind, and where they lie in one vector."""
+    """Numbers of terms by kind, and their positions in one vector."""
 
     n_reviewers: int
     n_creators: int
@@ -54,7 +54,7 @@ class Shape:
 
     @property
     def parts(self) -> Mapping[str, slice]:
-        """Where each kind lies."""
+        """Return the slice of each kind."""
         ends = np.cumsum((0, *self.sizes)).tolist()
         names = ("bias", "ability", "realism", "sway")
         return {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(names)}

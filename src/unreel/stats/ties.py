@@ -1,4 +1,4 @@
-"""Which scene and which creator every row belongs to, by number; rows may go by one at a time."""
+"""Scene and creator index of every row, collected row by row."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -174,7 +174,7 @@ def tie(clusters: Iterable[Any]) -> Ties:
 
 
 def count_kinds(numbers: npt.NDArray[Any]) -> int:
-    """How many different ones there are among `numbers`, none below 0."""
+    """Return the number of distinct values in `numbers`, none below 0."""
     if len(numbers) == 0:
         return 0
     if int(numbers.max()) < 4 * len(numbers):

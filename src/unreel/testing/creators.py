@@ -40,7 +40,7 @@ class Desk:
     notes: dict[str, str] = field(default_factory=dict)
 
     def recall(self, what: str) -> str | None:
-        """What was noted under that word."""
+        """Return the value noted under that key."""
         return self.notes.get(what)
 
     def note(self, what: str, told: str) -> None:
@@ -91,7 +91,7 @@ class CreatorKit:
     """Whether every clip costs nothing, and says so."""
 
     def briefs(self, folder: Path, creator: Creator) -> list[Brief]:
-        """What it is asked for; it must be able to make at least one. Override it for other scenes."""
+        """Return its briefs; it must be able to make at least one. Override it for other scenes."""
         return sample_briefs(folder, creator.settings)
 
     def test_its_name_is_stable_and_fits_on_a_line(self, creator: Creator, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def _content(outcome: Made | Failure) -> str:
 
 
 def _files(folder: Path) -> dict[tuple[str, ...], str]:
-    """What every file below holds, by the parts of its name."""
+    """Return the content of every file below the folder, by path parts."""
     return {
         path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

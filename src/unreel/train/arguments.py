@@ -1,4 +1,4 @@
-"""What every trainer of transformers is told of a recipe, supervised or paid."""
+"""Arguments of transformers' trainers from a recipe, for supervised training and for rewards."""
 
 from pathlib import Path
 from typing import Any

@@ -34,7 +34,7 @@ class Asked:
         return protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
 
     def key(self, lesson: Lesson, terms: Terms) -> AnswerKey:
-        """What answers to it are marked by, once it is shown."""
+        """Return the key that scores answers to it."""
         question, space = self.example.question, None
         if lesson.box_space is not None:
             width, height = self.example.clips[0].size

@@ -37,7 +37,7 @@ def find_base(section: ModelSection) -> Base:
 
 
 def teaching(recipe: TrainRecipe, base: Base) -> Taught:
-    """How the checkpoint will be asked: as its examples are shown."""
+    """Return the input format of the checkpoint: that of its examples."""
     if recipe.model.tune != "lora":
         return recipe.taught
     where = {"base": str(base.folder.absolute()), "base_digest": base.digest}

@@ -1,4 +1,4 @@
-"""What is told with a checkpoint: from what it learned, how well it answers, and what it is not for."""
+"""Card of a checkpoint: training data, accuracy and limits."""
 
 import json
 from collections.abc import Mapping, Sequence

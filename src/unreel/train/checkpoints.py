@@ -84,7 +84,7 @@ class Checkpoints:
         return read_sealed(self._folder.root / _place(step_name(step)))
 
     def model(self) -> Checkpoint | None:
-        """What the training ended with, if it did."""
+        """Return the final model, if the training ended."""
         return read_sealed(self._folder.root / "model")
 
     def prune(self, *, keep: int, best: int | None) -> None:
@@ -119,7 +119,7 @@ class Checkpoints:
 
 
 def step_name(step: int) -> str:
-    """What the checkpoint of a step is called."""
+    """Return the name of a step's checkpoint."""
     return f"step-{step:06d}"
 
 
@@ -137,7 +137,7 @@ def read_sealed(folder: Path) -> Checkpoint | None:
 
 
 def read_seal(folder: Path) -> dict[str, Any]:
-    """What the seal of a checkpoint says, unchecked.
+    """Return the seal of a checkpoint, unchecked.
 
     Raises:
         UnreadableSourceError: There is none, or it is damaged.

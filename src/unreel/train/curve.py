@@ -1,4 +1,4 @@
-"""How a training went, step by step: a table and a picture of it."""
+"""Training curve: a table and a picture of it."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ Moment = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Where values lie on a line of so many pixels."""
+    """Scale of values on an axis in pixels."""
 
     low: float
     high: float

@@ -26,7 +26,7 @@ _MASTER: Final = "MASTER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How a training on several devices is started."""
+    """Launch command of a training on several devices."""
 
     config: Path
     commands: tuple[str, ...]
@@ -34,7 +34,7 @@ class Launch:
 
 
 def configure(devices: DevicesSection, model: ModelSection) -> dict[str, Any]:
-    """What `accelerate launch --config_file` reads, with the machine's own number left at 0.
+    """Return the content of `accelerate launch --config_file`, with machine rank 0.
 
     Raises:
         InvalidSettingError: The devices cannot share the work so.

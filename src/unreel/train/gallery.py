@@ -1,4 +1,4 @@
-"""What was shown once, kept in memory for the next epoch: JPEGs are small, decoding is not."""
+"""In-memory cache of encoded frames for the next epoch: JPEGs are small, decoding is slow."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""How a model's own answers are gathered for its next lesson: drawn, marked, and the best of them kept."""
+"""Collect a model's own answers for training: sampled, scored, and the best kept."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +57,7 @@ def gather(
 
 
 def made_by(recipe: TrainRecipe, base: Base, examples: Examples) -> str:
-    """What decides a harvest: the model, the questions, and how they are asked and paid."""
+    """Return the identity of a collection: the model, the questions, and their sampling and reward settings."""
     reward = "" if recipe.reward is None else recipe.reward.model_dump_json()
     return digest("harvest", base.digest, examples.digest, reward, str(recipe.seed))
 

@@ -38,7 +38,7 @@ _BY_TRL: Final = ("qwen2.5-vl", "qwen3-vl")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Improved:
-    """What came of it."""
+    """Result of the training."""
 
     step: int
     loss: float | None
@@ -79,7 +79,7 @@ def require_grpo(recipe: TrainRecipe) -> None:
 
 
 def find_start(recipe: TrainRecipe, base: Base, folder: Path) -> Start:
-    """What the recipe starts from.
+    """Return the start model of the recipe.
 
     Raises:
         InvalidSettingError: The checkpoint was taught otherwise than the recipe asks it.
@@ -156,7 +156,7 @@ def save(model: Any, encoder: Encoder, improved: Improved, card: Card, folder: P
 
 
 def _earned(sampler: Sampler, puts: "Puts", asked: Sequence[Asked]) -> list[float]:
-    """What the greedy answers to `asked` earn; a question that cannot be shown is left out each time."""
+    """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped each time."""
     earned = []
     for each in asked:
         put = puts.show(each)

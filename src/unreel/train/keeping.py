@@ -1,4 +1,4 @@
-"""What a training was begun with: kept in its folder, and compared before it goes on."""
+"""Start settings of a training: stored in its folder, and compared before it resumes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Begun:
     n_devices: int
 
     def differences(self, before: "Begun") -> Iterator[str]:
-        """What is not as it was, in words."""
+        """Yield the changed settings, as text."""
         old, new = dict(_flat(before.recipe)), dict(_flat(self.recipe))
         for key in sorted({*old, *new}):
             is_free = key.startswith(_FREE) or (
@@ -52,7 +52,7 @@ class Begun:
 
 
 def read_begun(folder: Path) -> Begun | None:
-    """What the training in `folder` was begun with; `None` where none was.
+    """Return the start settings of the training in `folder`; `None` if there is none.
 
     Raises:
         UnreadableSourceError: Its note is damaged.

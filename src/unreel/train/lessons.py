@@ -139,7 +139,7 @@ class _Kept(Showing):
 
 
 def _open(access: Access, gallery: Any) -> Showing:
-    """How this process shows clips, from now to its end."""
+    """Return the presentation of clips in this process."""
     if get_worker_info() is not None:
         serve_parent()
     opened = media_reader(access.settings, trusted=access.trusted)

@@ -1,4 +1,4 @@
-"""What one example brings before a model: frames, and tokens of the question, of what is seen and of the answer.
+"""Size of one example: frames, and tokens of the question, of the input and of the answer.
 
 The frames are those that the sampling plan takes, in the size in which they are shown. What the model's
 processor makes of them follows the rule of its family, as the published checkpoints declare it.
@@ -29,7 +29,7 @@ _BRACKETS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SightRule:
-    """How a family's processor cuts what is shown into patches and tokens."""
+    """Rule of a family's processor for patches and tokens."""
 
     patch: int
     merge: int
@@ -110,7 +110,7 @@ class Load:
 
 
 def load_of(stratum: Stratum, family: FamilyName, form: Form) -> Load:
-    """What an example of `stratum` brings."""
+    """Return the size of an example of `stratum`."""
     rule, condition = SIGHT[family, form], stratum.condition
     whole = max(1, round(stratum.seconds * stratum.rate))
     instants = plan_frames(

@@ -1,4 +1,4 @@
-"""How a look is taken: the model in training is asked about held-out clips as a reviewer would be."""
+"""Validation: the model in training answers questions about held-out clips like a reviewer."""
 
 import math
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Looker:
         self._failed: list[Asked] = []
 
     def __call__(self, teacher: Any) -> Look | None:
-        """What is seen of `teacher`'s model now; `None` where nothing is held out."""
+        """Return the validation result of `teacher`'s model now; `None` if nothing is held out."""
         if not self._shown and not self._failed:
             self._lay_out()
         if not self._shown:

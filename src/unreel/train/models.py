@@ -61,5 +61,5 @@ def lora(section: ModelSection, model: Any) -> LoraConfig:
 
 
 def sees(name: str, family: FamilyName) -> bool:
-    """Whether the layer or weight of that name belongs to what sees."""
+    """Return whether the layer or weight of that name belongs to the vision part."""
     return any(part in name.split(".") for part in _EYES[family])

@@ -1,4 +1,4 @@
-"""Which example stands where in a training: a list that follows from the recipe alone."""
+"""Order of examples in a training, determined by the recipe alone."""
 
 import math
 from bisect import bisect_right
@@ -47,12 +47,12 @@ class Order:
 
 
 def pass_length(examples: Sequence[Example], weights: Sequence[float]) -> float:
-    """How many examples a pass holds, on the mean over many."""
+    """Return the mean number of examples in a pass."""
     return math.fsum(weights[example.data] for example in examples)
 
 
 def count_steps(optimise: OptimiseSection, *, in_a_pass: float, n_devices: int) -> int:
-    """How many steps a training takes: what the recipe says, or as many as its epochs fill."""
+    """Return the number of steps: as in the recipe, or as many as its epochs fill."""
     if optimise.max_steps is not None:
         return optimise.max_steps
     at_once = optimise.batch_size * optimise.accumulate * n_devices

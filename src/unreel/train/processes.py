@@ -1,4 +1,4 @@
-"""Which process of a training this is, and what it sees of devices."""
+"""Rank of this process in a training, and its visible devices."""
 
 from dataclasses import dataclass
 

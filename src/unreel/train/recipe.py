@@ -1,4 +1,4 @@
-"""What a training does: defaults, then a TOML file, then changes; unknown keys are refused."""
+"""Settings of a training: defaults, then a TOML file, then changes; unknown keys are rejected."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ class DataSection(Section):
 
     @property
     def path(self) -> Path:
-        """Where its benchmark lies.
+        """Return the path of its benchmark.
 
         Raises:
             InvalidSettingError: Nobody said where.
@@ -117,7 +117,7 @@ class DataSection(Section):
 
     @property
     def asked(self) -> Condition:
-        """How its questions are put."""
+        """Return the condition of its questions."""
         return self.condition.as_condition()
 
 
@@ -265,7 +265,7 @@ class TrainRecipe(Section):
 
     @property
     def taught(self) -> Taught:
-        """How what it trains is to be asked: as its examples are shown, each instrument once."""
+        """Return the input format of the trained model: that of its examples, each protocol once."""
         instruments = {
             data.protocol: TaughtInstrument(
                 protocol=data.protocol,

@@ -34,7 +34,7 @@ class Kept:
 
 
 def is_junk(reward: Reward) -> bool:
-    """Whether an answer is wrong, malformed, or holds evidence that is worse than none.
+    """Return whether an answer is wrong, malformed, or has evidence that is worse than none.
 
     Such an answer is never learned, however low the threshold.
     """
@@ -115,7 +115,7 @@ def write_harvest(kept: Sequence[Kept], folder: Folder, made_by: str) -> None:
 
 
 def read_harvest(folder: Path, made_by: str) -> tuple[Kept, ...] | None:
-    """What `write_harvest` wrote there; `None` where nothing was, or something was made otherwise.
+    """Return the result of `write_harvest`; `None` if there is none, or if it has another identity.
 
     Raises:
         UnreadableSourceError: It is damaged.

@@ -42,7 +42,7 @@ LookAt = Callable[["Teacher"], Look | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What a training works with, beside its model."""
+    """Context of a training besides its model."""
 
     recipe: TrainRecipe
     folder: Path
@@ -231,7 +231,7 @@ class _Pace(TrainerCallback):  # type: ignore[misc]  # transformers carries no t
 
 
 def read_vigil(checkpoint: Path) -> Vigil:
-    """What was seen up to a checkpoint."""
+    """Return the early-stopping state at a checkpoint."""
     return Vigil(**parse_object(read_bytes(checkpoint / STATE, most=_STATE_BYTES)))
 
 

@@ -45,7 +45,7 @@ Ended = Literal["done", "early", "asked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """What came of a training."""
+    """Result of a training."""
 
     folder: Path
     model: Path | None
@@ -66,7 +66,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spectator:
-    """Who is told how far a training is, and may ask it to stop."""
+    """Progress callbacks of a training, which may stop it."""
 
     on_reading: OnStep = lambda _part, _progress: None
     on_start: Callable[[int, int], None] = lambda _from, _to: None
@@ -218,7 +218,7 @@ class _Job:
         )
 
     def card(self, vigil: Vigil, step: int) -> Card:
-        """What is told with the checkpoint of `step`."""
+        """Return the card of the checkpoint of `step`."""
         return Card(
             name=self.recipe.name,
             step=step,
@@ -316,7 +316,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _told_by_first(process: Process, find: Callable[[], Any]) -> Any:
-    """What the first process finds, in all of them: only one looks at the disk."""
+    """Return the first process's result in all processes: only one reads the disk."""
     found = [find() if process.is_first else None]
     if process.n > 1:
         broadcast_object_list(found)

@@ -19,7 +19,7 @@ Asked = tuple[Sequence[Example], Lesson | Failure, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was seen of the held-out part at one step."""
+    """Validation result at one step."""
 
     step: int
     loss: float
@@ -43,7 +43,7 @@ class Look:
 
 @dataclass(slots=True)
 class Vigil:
-    """What all looks so far say: which step was best, and whether to go on."""
+    """Early-stopping state: the best step, and whether to continue."""
 
     best_step: int | None = None
     best_loss: float | None = None

@@ -1,1 +1,1 @@
-"""What a Python program calls: one function for each thing that the commands do, with the same words."""
+"""Python API: one function per command, with the same names."""

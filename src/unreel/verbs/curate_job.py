@@ -1,4 +1,4 @@
-"""What `curate` loads when it runs: the steps, and the tables that keep what they find."""
+"""Implementation of `curate`, imported when it runs: the steps, and their tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -11,7 +11,7 @@ from unreel.engine.progress import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curated:
-    """How far a curation is, and what came of it."""
+    """Progress and result of a curation."""
 
     place: str
     """Its working folder or prefix."""

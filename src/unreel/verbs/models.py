@@ -1,4 +1,4 @@
-"""Who is asked, as a Python program names them."""
+"""Keyword types of models in the Python API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -120,7 +120,7 @@ def _listed(models: Models) -> Sequence[Model]:
 def _describe(
     models: Models, inquiry: Inquiry, settings: Settings, keys: Mapping[str, Any]
 ) -> Sequence[Opener]:
-    """What opens each of `models`, in their order; a name that comes twice is asked once."""
+    """Return the factory of each of `models`, in order; a repeated name is used once."""
     chosen = _listed(models)
     if not chosen:
         setting, problem = "models", "nobody is named"

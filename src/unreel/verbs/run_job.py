@@ -1,4 +1,4 @@
-"""What `evaluate` and `open_run` load when they run: the job, and the tables that keep its answers."""
+"""Implementation of `evaluate` and `open_run`, imported when they run: the job, and its tables."""
 
 import warnings
 from collections.abc import Callable, Mapping

@@ -50,7 +50,7 @@ class Run:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """How its questions were put."""
+        """Return the conditions of its questions."""
         return self._kept.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:

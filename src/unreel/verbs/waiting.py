@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns. In a notebook a loop runs already: then it gets a thread of its own."""
+    """Return the result of `work`. In a notebook, where a loop already runs, it uses a separate thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,1 +1,1 @@
-"""What several people together say of a clip, and who said otherwise."""
+"""Consensus of several annotators about a clip, and the dissenting answers."""

@@ -1,4 +1,4 @@
-"""Which answer leads among those that people gave to one task."""
+"""Majority answer of one task."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -55,7 +55,7 @@ def decide(
     interface: Interface,
     reviews: Sequence[Review] = (),
 ) -> Consensus:
-    """What stands for each judged task of one campaign, whichever order the judgements come in.
+    """Return the consensus of each judged task of one campaign, independent of the order of judgements.
 
     `reviews` come in the order in which they were made.
 

@@ -27,7 +27,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What stands of everybody's marks, in order of time, and what too few people marked."""
+    """Consensus of all marked traces in order of time, and the traces that too few people marked."""
 
     standing: tuple[Fault, ...]
     lone: tuple[Mark, ...]

@@ -1,4 +1,4 @@
-"""Which marks of different people mean the same fault."""
+"""Match the traces of different people that mean the same fault."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Cluster = tuple[Mark, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Likes:
-    """How alike each two marks are: in place and time, and in all that was said."""
+    """Similarity of each two traces: in position and time, and in all answers."""
 
     place: np.ndarray
     all: np.ndarray

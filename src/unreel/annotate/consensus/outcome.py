@@ -1,4 +1,4 @@
-"""What comes out of a consensus: settled with its dissent, or not settled and why."""
+"""Outcome of a consensus: settled with its dissent, or open with a reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Dissent = tuple[str, AnyValue]
 
 
 class Way(StrEnum):
-    """How a task was settled."""
+    """Method by which a task was settled."""
 
     MAJORITY = "majority"
     ROUNDED_MEAN = "rounded-mean"
@@ -23,7 +23,7 @@ class Way(StrEnum):
 
 
 class Open(StrEnum):
-    """Why a task is not settled. The words are stored: add, never rename."""
+    """Reason why a task is open. The values are stored: add, never rename."""
 
     TOO_FEW = "too-few-judged"
     TIE = "no-majority"
@@ -39,7 +39,7 @@ class Open(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What stands for a task, who said so, and who said otherwise."""
+    """Settled answer of a task, with the people who agree and those who dissent."""
 
     value: AnyValue
     support: tuple[str, ...]

@@ -25,7 +25,7 @@ from unreel.core.identity import digest
 
 
 class Verdict(StrEnum):
-    """What a reviewer says."""
+    """Decision of a reviewer."""
 
     ACCEPT = "accept"
     TAKE = "take"
@@ -131,7 +131,7 @@ def apply_reviews(
 
 
 def _review(outcome: Outcome, opinions: Sequence[Opinion], reviews: Sequence[Review]) -> Outcome:
-    """What stands after each review in turn; who judged a task does not review it."""
+    """Return the outcome after all reviews in order; annotators of a task do not review it."""
     judges = {opinion.annotator for opinion in opinions}
     newest_us = max(opinion.submitted_us for opinion in opinions)
     before = outcome

@@ -11,7 +11,7 @@ SAME_FAULT: Final = 0.2
 
 
 class Method(StrEnum):
-    """How several answers to one question become one."""
+    """Method that combines several answers to one question."""
 
     MAJORITY = "majority"
     """Everybody counts the same."""

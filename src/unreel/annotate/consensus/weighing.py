@@ -14,7 +14,7 @@ from unreel.stats.dawid_skene import dawid_skene
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """How likely each answer to each task is, given all answers to all tasks."""
+    """Probability of each answer to each task, given all answers to all tasks."""
 
     chances: Mapping[str, Mapping[str, float]]
     """By task, then by answer."""

@@ -1,4 +1,4 @@
-"""Whose words stand where several people wrote some."""
+"""Select the text to keep if several people wrote one."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -55,7 +55,7 @@ _SIGNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """What was read and written, and what was not."""
+    """Counts of read and written items, and of skipped ones."""
 
     read_as: Format
     written_as: Format

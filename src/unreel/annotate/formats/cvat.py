@@ -57,7 +57,7 @@ def read_cvat(path: Path, given: Given) -> Iterator[Found]:
 
 @dataclass(slots=True)
 class _Task:
-    """What `meta` says of one task, by the names of its elements."""
+    """Content of `meta` about one task, by element name."""
 
     told: dict[str, str] = field(default_factory=dict)
     tracks: list[ForeignTrack] = field(default_factory=list)

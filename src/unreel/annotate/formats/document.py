@@ -52,7 +52,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was answered to one question, or written into one field."""
+    """Answer to one question, or text of one field."""
 
     question: str
     answers: tuple[str, ...]
@@ -73,7 +73,7 @@ class ForeignTrack:
     said: tuple[Said, ...] = ()
 
     def box_at(self, frame: int) -> Box | None:
-        """Where the thing is at `frame`; `None` where it is not seen, or has no place."""
+        """Return the box at `frame`; `None` if the object is hidden or has no box."""
         if not self.seen_at(frame) or not self.marks:
             return None
         place = bisect_right(self.marks, frame, key=_frame_of)
@@ -87,7 +87,7 @@ class ForeignTrack:
         return _between(before.box, after.box, part)
 
     def seen_at(self, frame: int) -> bool:
-        """Whether `frame` lies in a stretch."""
+        """Return whether `frame` is in a visible span."""
         return self._stretch_at(frame) is not None
 
     def marks_in(self, stretch: Stretch) -> Sequence[Mark]:
@@ -130,7 +130,7 @@ class ForeignVideo:
         return self.rate
 
     def require_frames(self) -> int:
-        """How many frames it has, without which an open end has no last frame."""
+        """Return the number of frames, which an open end requires."""
         if self.n_frames is None:
             msg = "nobody says how many frames it has. Give --frames"
             raise InvalidValueError(msg)
@@ -143,7 +143,7 @@ Found = ForeignVideo | Rejected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the user says of all videos of a file that does not say it."""
+    """Defaults for values that a file does not contain, given by the user."""
 
     rate: Fraction | None = None
     n_frames: int | None = None

@@ -37,7 +37,7 @@ def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
 
 
 def read_items(path: Path, read: Callable[[str, Any], Iterator[Read]]) -> Iterator[Read | Rejected]:
-    """What `read` finds in each document, given the name of its place; what it refuses is told and left out."""
+    """Yield the results of `read` for each document with its location; rejected documents are reported and skipped."""
     for item in json_items(path):
         if isinstance(item, Rejected):
             yield item
@@ -50,7 +50,7 @@ def read_items(path: Path, read: Callable[[str, Any], Iterator[Read]]) -> Iterat
 
 
 def first_letter(data: bytes) -> bytes:
-    """What a text begins with, past blanks and a mark of its encoding."""
+    """Return the first character of a text, after blanks and a byte order mark."""
     return data.removeprefix(_MARK).lstrip(_BLANK)[:1]
 
 

@@ -115,7 +115,7 @@ def _count(value: object, most: int) -> int | None:
 
 
 def _features(annotations: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str, Any]]]:
-    """What every feature is on each of its frames, by the feature's id; frames count from 0."""
+    """Return each feature's value on each of its frames, by feature id; frames count from 0."""
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
     for key, content in mapping(annotations.get("frames"), "frames").items():
         frame = whole(key, "a frame") - 1
@@ -227,7 +227,7 @@ def _box(drawn: Mapping[str, Any], sides: Size) -> Box:
 
 
 def _answers(held: object, depth: int = 0) -> Iterator[Said]:
-    """What classifications say, with those that are nested in answers after them."""
+    """Yield the answers of classifications, with nested classifications after them."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)

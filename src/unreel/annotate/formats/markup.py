@@ -11,7 +11,7 @@ _DEEPEST: Final = 32
 
 
 class Listener(Protocol):
-    """What hears of a document while it is read."""
+    """Callbacks of a streaming document parser."""
 
     def begin(self, path: tuple[str, ...], attributes: Mapping[str, str]) -> None:
         """An element begins; `path` holds the names from the root down to its own."""

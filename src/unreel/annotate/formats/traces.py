@@ -117,7 +117,7 @@ def _categories(track: ForeignTrack) -> Iterator[Category]:
 
 
 def _explanation(track: ForeignTrack) -> str:
-    """What was written of it; else the words that are no category."""
+    """Return the explanation of the track; otherwise the texts that are no category."""
     written = [word for said in track.said if said.question == EXPLANATION for word in said.answers]
     written = written or [word for s in track.said if s.written for word in s.answers]
     if not written and not list(_categories(track)):

@@ -1,4 +1,4 @@
-"""What a task shows: the addresses of its clips, and nothing that tells the answer."""
+"""Data of a task: the URLs of its clips, without anything that reveals the answer."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

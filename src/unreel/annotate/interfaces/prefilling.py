@@ -6,7 +6,7 @@ from unreel.annotate.judgements import Traced
 
 
 def prefill(task: Task, *, swapped: bool) -> list[Result]:
-    """What the screen shows beforehand: the task's `prefill`, as far as it can stand on a screen.
+    """Return the pre-filled results of a task, as far as its screen can show them.
 
     A trace whose place nobody marked is left out; a screen could not show it.
     """

@@ -1,4 +1,4 @@
-"""What an annotation's results mean: a judgement, or the reason why they are none.
+"""Convert the results of an annotation into a judgement, or into the reason why it is none.
 
 The server stores whatever it is sent, from a person's browser or from a script with her key. So
 nothing is believed: a result is read whole, or quarantined whole.
@@ -50,7 +50,7 @@ _SQUARE_DEG: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """What was sent about a task, sorted."""
+    """Submitted Label Studio annotation, grouped by control."""
 
     said: Said
     controls: Mapping[str, Control]

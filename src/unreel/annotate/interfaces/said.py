@@ -1,4 +1,4 @@
-"""What was said on a screen, sorted by control and box. The server checks nothing, so this does.
+"""Parse submitted results by control and box. The server validates nothing, so this module does.
 
 Everything here is bounded: sizes are looked at before contents, and nothing is followed into depth.
 """
@@ -24,7 +24,7 @@ Answers = Mapping[str, dict[str, Any]]
 
 
 class RefusedError(InvalidValueError):
-    """What was sent is no judgement; `quarantined` says why."""
+    """Raised if a submission is no judgement; `quarantined` holds the reason."""
 
     def __init__(self, reason: QuarantineReason, detail: str) -> None:
         self.quarantined = Quarantined(reason, detail)

@@ -41,7 +41,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """What an annotator sees of an interface."""
+    """Screen of an interface for an annotator."""
 
     interface: Interface
     config: str
@@ -75,7 +75,7 @@ def screen_of(interface: Interface, *, question: str = "") -> Screen:
 
 @cache
 def controls_of(interface: Interface) -> Mapping[str, Control]:
-    """What a screen asks for, by name."""
+    """Return the controls of a screen by name."""
     tree = _parse(_read("configs", f"{interface.value}.xml"))
     found = (_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
     return MappingProxyType({control.name: control for control in found})

@@ -18,7 +18,7 @@ from unreel.core.trace import BoxAt, Category, Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFrame:
-    """Where a person put the box on one frame."""
+    """Box that a person set on one frame."""
 
     frame: int
     """Counts from 1."""

@@ -168,7 +168,7 @@ class Ledger:
                 raise InvalidValueError(msg) from error
 
     def assignments(self, campaign: str, *, annotator: str | None = None) -> Iterator[Assignment]:
-        """Who was given what, by annotator, batch and position."""
+        """Yield the assignments by annotator, batch and position."""
         known = tables.assignments.c
         query = select(tables.assignments).where(known.campaign == campaign)
         if annotator is not None:
@@ -190,7 +190,7 @@ class Ledger:
             )
 
     def memories(self, campaign: str, kind: str) -> dict[str, str]:
-        """What was remembered of that kind, by its key."""
+        """Return the stored values of that kind by key."""
         known = tables.memories.c
         query = select(known.key, known.value).where(known.campaign == campaign, known.kind == kind)
         return {row["key"]: row["value"] for row in self._read(query.order_by(known.key))}
@@ -219,7 +219,7 @@ class Ledger:
         return {row["origin"] for row in self._read(query)}
 
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:
-        """What was kept, in order of arrival, each with its number; only those behind number `after`.
+        """Yield the stored records in order of arrival with their numbers; only those after number `after`.
 
         Who has seen a number has seen all that came before it, whoever writes at the same time.
         """
@@ -236,7 +236,7 @@ class Ledger:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[Notice]:
-        """What people decided, in order of arrival."""
+        """Return the decisions of people in order of arrival."""
         found = self._made(rows.notice_of, self._numbered(tables.notices, campaign))
         return [notice for notice in found if kind in {None, notice.kind}]
 
@@ -283,7 +283,7 @@ class Ledger:
             page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
-        """What the rows stand for."""
+        """Yield the objects of the rows."""
         for row in found:
             try:
                 made = make(row)

@@ -1,4 +1,4 @@
-"""What people decided about a campaign, beside its judgements: exclusion, review, confirmation."""
+"""Decisions of people about a campaign: exclusion, review, confirmation."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a database complains of, told with what to do next."""
+"""Translate database errors into messages with advice."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What people disagree about, the worst first."""
+"""Disagreements of annotators, worst first."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Dispute:
 
     @property
     def is_settled(self) -> bool:
-        """Whether something stands."""
+        """Return whether there is a consensus."""
         return isinstance(self.outcome, Settled)
 
     @property

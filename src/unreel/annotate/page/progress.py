@@ -1,4 +1,4 @@
-"""How far each annotator is, and how fast they go."""
+"""Progress and speed of each annotator."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

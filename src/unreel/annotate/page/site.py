@@ -33,7 +33,7 @@ _COLUMNS: Final = ("clips", "task", "settled", "distance", "outcome", "said")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a page is made with."""
+    """Settings of a campaign page."""
 
     media: Path | None
     """Folder with the copies that annotators saw; `None` for a page without clips."""
@@ -47,7 +47,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the page holds."""
+    """Counts of the content of a page."""
 
     page: Path
     n_tasks: int

@@ -19,7 +19,7 @@ _MOST_INSTANTS: Final = 1800
 
 
 def players(dispute: Dispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the player is told for each clip of the task that lies beside the page."""
+    """Return the player data for each clip of the task that is stored with the page."""
     return [
         asdict(_player(dispute, copy, name, sources[copy.clip]))
         for copy, name in zip(dispute.task.copies, dispute.task.names, strict=True)
@@ -46,7 +46,7 @@ def _player(dispute: Dispute, copy: Copy, name: str, source: str) -> PlayerSpec:
 
 
 def _tracks(dispute: Dispute) -> Iterator[TrackSpec]:
-    """What is known or stands, then everybody by name: in this order the player gives its colours."""
+    """Yield the ground truth or consensus, then all annotators by name, in the order of the player's colours."""
     if dispute.task.known is not None:
         yield _track("known answer", dispute.task.known, kind="truth")
     if isinstance(dispute.outcome, Settled):

@@ -1,4 +1,4 @@
-"""What somebody said, in words for a page."""
+"""Format answers as text for a page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Word:
 
 
 def words_of(dispute: Dispute, links: dict[By, str]) -> Iterator[Word]:
-    """What everybody said, in the order and colours of the timeline."""
+    """Yield all answers, in the order and colours of the timeline."""
     for place, opinion in enumerate(dispute.said):
         lead_us = opinion.lead_us if isinstance(opinion, Judgement) else None
         arm = opinion.arm if isinstance(opinion, Judgement) else Arm.PLAIN
@@ -57,7 +57,7 @@ def tell_answer(value: AnyValue) -> str:
 
 
 def tell_outcome(dispute: Dispute) -> str:
-    """What stands, or why nothing does."""
+    """Return the consensus as text, or the reason why there is none."""
     if isinstance(dispute.outcome, Settled):
         way = dispute.outcome.method.value.replace("-", " ")
         return f"settled by {way}: {tell_answer(dispute.outcome.value)}"

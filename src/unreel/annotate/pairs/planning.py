@@ -1,4 +1,4 @@
-"""Which pairs people are asked about: VideoRealBench's strict pairs, or the most telling ones.
+"""Choose pairs to compare: VideoRealBench's strict pairs, or those with the highest information gain.
 
 VideoRealBench takes 30 clips, scored 1 to 5 by 3, 7, 10, 6 and 4 of them, and has people compare all pairs
 of different scores: 435 pairs less 90 ties are 345.
@@ -78,7 +78,7 @@ def telling_pairs(
 
 
 def belief_of(names: Sequence[str], wins: Sequence[Win]) -> Belief:
-    """What `wins` say of the strengths of `names`, in their order; others' results are passed over."""
+    """Return the estimated strengths of `names` from `wins`, in their order; results of others are ignored."""
     place = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(names)))
     for winner, loser in wins:

@@ -1,4 +1,4 @@
-"""Whether a polished text still means what people wrote: what a person looks at before confirming."""
+"""Check whether a polished text keeps the meaning, to help the person who confirms it."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 
 
 class Flag(StrEnum):
-    """Why a person should look closely. The words are stored: add, never rename."""
+    """Reason for a close look by a person. The values are stored: add, never rename."""
 
     SCORE = "score"
     """Its conclusion is another score's word, or none."""
@@ -43,7 +43,7 @@ class Flag(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What the check found."""
+    """Result of the check."""
 
     flags: tuple[Flag, ...]
     similarity: float | None

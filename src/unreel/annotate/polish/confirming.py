@@ -17,7 +17,7 @@ CONFIRMATION: Final = "confirmation"
 
 
 class Standing(StrEnum):
-    """Whether a polished text may be used."""
+    """State of a polished text: usable or not."""
 
     WAITING = "waiting"
     CONFIRMED = "confirmed"

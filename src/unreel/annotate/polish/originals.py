@@ -1,4 +1,4 @@
-"""What is polished: the rationales of those whose score stands, and the prompt that asks for it."""
+"""Inputs of polishing: the rationales of the people whose score is the consensus, and the prompt."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from unreel.core.judgement import Rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Original:
-    """What people wrote about one clip whose score is settled."""
+    """Rationales about one clip with a settled score."""
 
     task: str
     """The task's id."""

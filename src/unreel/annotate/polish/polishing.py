@@ -21,7 +21,7 @@ _MOST_LETTERS: Final = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polished:
-    """What a model made of one clip's rationales, and what the check says of it."""
+    """Polished text of one clip's rationales, with the result of its check."""
 
     original: Original
     model: str

@@ -1,4 +1,4 @@
-"""What is published of a campaign, and under which names its people stand in it."""
+"""Select the published data of a campaign, and the published names of its annotators."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class Edition:
         return sorted({opinion.annotator for opinion in self.opinions})
 
     def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
-        """What everybody said, by task and then by their published name."""
+        """Return all answers by task and published name."""
         found: dict[str, dict[str, AnyValue]] = {}
         for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):
             found.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value

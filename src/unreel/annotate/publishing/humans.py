@@ -1,4 +1,4 @@
-"""What each annotator, and all of them together, are worth in the figures that models are measured by.
+"""Metrics of each annotator, and of all together, computed like those of models.
 
 Nobody is held against a truth that they helped to settle: where no answer was known beforehand, the others
 settle each clip again without the one who is measured.
@@ -68,7 +68,7 @@ class Poll:
         return [t for t in found.values() if all(name in self.entries for name in t.names)]
 
     def said_by(self, annotator: str) -> dict[str, AnyValue]:
-        """What that person said, by task."""
+        """Return that person's answers by task."""
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
@@ -78,7 +78,7 @@ def human_rows(poll: Poll) -> tuple[HumanRow, ...]:
 
 
 def settle_without(poll: Poll, annotator: str) -> Truths:
-    """What the others settle on, of the tasks that this person judged; the rest has no truth."""
+    """Return the consensus of the others for the tasks that this person judged; other tasks have no truth."""
     judged = set(poll.said_by(annotator))
     others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in judged]
     counts: dict[str, int] = {}

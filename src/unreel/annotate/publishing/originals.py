@@ -1,4 +1,4 @@
-"""What everybody said and what was made of it, beside the benchmark: nothing that was given is lost."""
+"""Write all answers and their consensus next to the benchmark, so that no judgement is lost."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

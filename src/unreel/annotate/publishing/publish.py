@@ -37,7 +37,7 @@ _PROTOCOLS: Final = {Interface.TRACE: TRACE.instrument, Interface.REALISM: REALI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What came of it."""
+    """Result of a publication."""
 
     folder: Path
     n_clips: int

@@ -1,4 +1,4 @@
-"""What a settled judgement makes true of a clip: an entry of the published benchmark, or why there is none."""
+"""Convert a settled judgement into an entry of the published benchmark, or into the reason why there is none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ def undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
 
 
 def is_fooled(entry: Entry, value: Value) -> bool:
-    """Whether people settled on what cannot be: faults in a clip that a camera filmed."""
+    """Return whether the consensus is impossible: faults in a camera clip."""
     return isinstance(value, Traced) and bool(value.traces) and entry.label is Label.REAL
 
 

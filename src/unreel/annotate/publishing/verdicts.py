@@ -1,4 +1,4 @@
-"""What people said in the words of the instruments, so that they are scored as models are."""
+"""Convert human answers into verdicts of the protocols, so that they are scored like models."""
 
 from typing import Final
 
@@ -29,12 +29,12 @@ def label_of(value: AnyValue | None) -> Label | Unparsed:
 
 
 def reality_verdict(value: AnyValue | None) -> RealityVerdict:
-    """What it says under `reality`."""
+    """Return the verdict under `reality`."""
     return RealityVerdict(label=label_of(value))
 
 
 def trace_verdict(value: AnyValue | None) -> TraceVerdict:
-    """What it says under `trace`: a model names one fault, so that the first one marked is taken."""
+    """Return the verdict under `trace`: models name one fault, so the first marked one is used."""
     traces = value.traces if isinstance(value, Traced) else ()
     first = min(traces, key=_onset, default=None)
     return TraceVerdict(
@@ -46,7 +46,7 @@ def trace_verdict(value: AnyValue | None) -> TraceVerdict:
 
 
 def realism_verdict(rating: Rating | None) -> RealismVerdict:
-    """What a rating says under `realism`; a discarded clip has no score."""
+    """Return the verdict of a rating under `realism`; a discarded clip has no score."""
     if rating is None:
         return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
     return RealismVerdict(

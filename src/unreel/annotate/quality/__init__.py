@@ -1,1 +1,1 @@
-"""Who answers well, who has changed, and who does not look."""
+"""Quality of annotators: accuracy, changes over time, and answers without looking."""

@@ -19,7 +19,7 @@ _SHUFFLES: Final = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """Whether somebody's later answers differ from their earlier ones, and since when at most."""
+    """Difference between a person's early and late answers, with the latest possible start of the change."""
 
     what: str
     p_chance: float
@@ -32,7 +32,7 @@ class Drift:
 
     @property
     def alarm(self) -> bool:
-        """Whether chance is an unlikely reason."""
+        """Return whether chance is an unlikely explanation."""
         return self.p_chance <= ALARM
 
 

@@ -21,7 +21,7 @@ Gold = TypeVar("Gold", bound=Opinion)
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """How right one answer to a task with a known answer is, from 0 to 1."""
+    """Correctness of one answer to a task with a known answer, from 0 to 1."""
 
     scene: str
     share: float
@@ -48,7 +48,7 @@ def share_right(opinions: Sequence[Opinion], *, seed: int) -> Mapping[str, Measu
 
 
 def rights_of(opinions: Iterable[Opinion]) -> list[Right]:
-    """How right each answer to a task with a known answer is, in the order in which they came in."""
+    """Return the correctness of each answer to a task with a known answer, in order of arrival."""
     found = [
         Right(opinion.task.group or opinion.task.id, how_right(opinion.task, opinion.value), at)
         for opinion in opinions

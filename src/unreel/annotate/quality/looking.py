@@ -1,4 +1,4 @@
-"""Who does not look: people whose answers do not depend on the clip."""
+"""Detect people whose answers do not depend on the clip."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ LOOKS: Final = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How well informed one person is: 1 always right, 0 says the same whatever the clip shows."""
+    """Informedness of one person: 1 if always right, 0 if the answer is the same for every clip."""
 
     informed: Measured
     n_answers: int

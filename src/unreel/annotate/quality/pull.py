@@ -1,4 +1,4 @@
-"""How far marks that are shown beforehand pull what people say."""
+"""Influence of pre-filled annotations on people's answers."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,17 +19,17 @@ class Armed(Protocol):
 
     @property
     def task(self) -> Task:
-        """What was shown."""
+        """Return the task."""
         ...
 
     @property
     def value(self) -> AnyValue:
-        """What the person said."""
+        """Return the person's answer."""
         ...
 
     @property
     def arm(self) -> Arm:
-        """Whether marks were shown."""
+        """Return the study arm."""
         ...
 
 

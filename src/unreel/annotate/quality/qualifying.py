@@ -1,4 +1,4 @@
-"""Who may take part: answers to known clips, and VideoRealBench's rule of unanimity."""
+"""Qualification of annotators: answers to known clips, and VideoRealBench's unanimity rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ PASSING: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qualification:
-    """How people did on the clips that qualify them."""
+    """Results of people on the qualification clips."""
 
     right: Mapping[str, Measured]
     """By annotator, the share of right answers to known clips."""
@@ -37,7 +37,7 @@ class Qualification:
 def qualify(
     opinions: Sequence[Opinion], *, interface: Interface, passing: float = PASSING, seed: int
 ) -> Qualification:
-    """Who may take part, by known answers and by agreement on the clips that everybody judged."""
+    """Return who may take part, by known answers and by agreement on the clips that all judged."""
     right = share_right(on_gold(opinions), seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [

@@ -16,7 +16,7 @@ from unreel.core.estimate import Measured, Unmeasured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonQuality:
-    """How well one person answers."""
+    """Quality metrics of one person."""
 
     n_judged: int
     right: Measured
@@ -30,7 +30,7 @@ class PersonQuality:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """What somebody should look into, in words."""
+        """Return the alarms as text."""
         found = [f"{drift.what} changed after {drift.since}" for drift in self.drift if drift.alarm]
         if self.looking.is_spammer:
             found.append("does not look")
@@ -43,7 +43,7 @@ class PersonQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """How well the people of one campaign answer."""
+    """Quality metrics of the people of one campaign."""
 
     people: Mapping[str, PersonQuality]
     agreement: Agreement

@@ -27,18 +27,18 @@ class Timed(Protocol):
 
     @property
     def task(self) -> Task:
-        """What was shown."""
+        """Return the task."""
         ...
 
     @property
     def lead_us(self) -> int | None:
-        """How long it was looked at; `None` where nobody knows."""
+        """Return the viewing time; `None` if unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long one person takes."""
+    """Time per task of one person."""
 
     n: int
     median_us: int

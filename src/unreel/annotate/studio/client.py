@@ -43,7 +43,7 @@ _SAID: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server sent; `body` is `None` where it was more than the cap."""
+    """Response of the server; `body` is `None` if it exceeded the cap."""
 
     status: int
     body: bytes | None = field(repr=False)
@@ -52,7 +52,7 @@ class Reply:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the server did what it was asked."""
+        """Return whether the request succeeded."""
         return self.status in _OK and self.body is not None
 
     def document(self) -> Any:
@@ -112,7 +112,7 @@ class StudioClient:
         return reply.document()
 
     def look(self, path: str, **parameters: object) -> Reply:
-        """What the server says of `path`, also that there is nothing; tried again while it is away."""
+        """Return the response for `path`, also if it does not exist; retry while the server is unreachable."""
         for wait_s in (*_WAITS_S, None):
             try:
                 reply = self._send("GET", path, parameters, None)

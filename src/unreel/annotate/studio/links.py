@@ -9,7 +9,7 @@ from unreel.annotate.studio.rooms import remembered_rooms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What one annotator is sent for one batch."""
+    """Link of one annotator for one batch."""
 
     annotator: str
     login: str
@@ -19,12 +19,12 @@ class Link:
 
 
 def room_url(address: str, project: int) -> str:
-    """Where the tasks of a project come one after the other, without the list of all of them."""
+    """Return the URL that shows the tasks of a project one after the other, without a list."""
     return f"{address}/projects/{project}/data?labeling=1"
 
 
 def task_url(address: str, project: int, task: int) -> str:
-    """Where the campaign's leader sees one task of a room, by the server's number of it."""
+    """Return the URL of one task for the leader of the campaign."""
     return f"{address}/projects/{project}/data?task={task}"
 
 

@@ -44,7 +44,7 @@ _MEANWHILE_US: Final = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What a pull came to."""
+    """Result of a pull."""
 
     rooms: int = 0
     seen: int = 0

@@ -32,7 +32,7 @@ CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What is pushed where."""
+    """Tasks and target of a push."""
 
     client: StudioClient
     ledger: Ledger
@@ -46,7 +46,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What a push came to."""
+    """Result of a push."""
 
     rooms: int
     sent: int

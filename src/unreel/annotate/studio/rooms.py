@@ -118,7 +118,7 @@ def _project_settings(
 
 
 def room_mark(campaign: str, annotator: str, batch: int) -> str:
-    """What the description of a room says, and of no other."""
+    """Return the unique mark in the description of a project."""
     return f"unreel:{digest('room', campaign, annotator, str(batch))[:32]}"
 
 
@@ -144,7 +144,7 @@ def _projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_same(client: StudioClient, room: Room, mark: str) -> bool:
-    """Whether the project is still the one that was remembered, also where its mark was edited away."""
+    """Return whether the project is the remembered one, also if its mark was edited."""
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document() if reply.is_ok else None
     if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What a Label Studio of ours is started with, and how other commands find it again.
+"""Start settings of a local Label Studio, and the file by which other commands find it.
 
 Sign-up needs the link of the organisation, nothing is told to its makers, requests to this machine's own
 network stay blocked, and files are served from one folder that holds copies of clips and nothing else.
@@ -57,14 +57,14 @@ class StudioPlan:
 
     @property
     def address(self) -> str:
-        """Where it answers, for whoever asks from this machine."""
+        """Return the URL for clients on this machine."""
         host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  compared, not bound
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """How a command reaches a running server."""
+    """Connection to a running server."""
 
     address: str
     token: str = field(repr=False)
@@ -81,7 +81,7 @@ class StudioSecrets:
 
 
 def studio_folder(settings: Settings, named: Path | None = None) -> Path:
-    """Where the state of the server lies."""
+    """Return the folder of the server's state."""
     return (named or settings.state_folder / "studio").absolute()
 
 
@@ -126,7 +126,7 @@ def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
 
 
 def database_variables(address: str) -> dict[str, str]:
-    """How Label Studio is told of its database."""
+    """Return the environment variables of Label Studio's database."""
     if not address:
         return {"DJANGO_DB": "sqlite"}
     parts = urlsplit(address)
@@ -186,7 +186,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> Connection:
 
 
 def connection_document(connection: Connection) -> dict[str, object]:
-    """What may be told of it: everything but the token."""
+    """Return the connection without its token, as a document."""
     told = asdict(connection)
     del told["token"]
     return told

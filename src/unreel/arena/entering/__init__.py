@@ -1,1 +1,1 @@
-"""How somebody enters a season: checked before any money is spent, and told what became of it."""
+"""Entries to a season: checked before any money is spent, with the result for the team."""

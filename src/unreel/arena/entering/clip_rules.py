@@ -1,4 +1,4 @@
-"""What a clip of an entry must be, by itself and beside the real clip of its scene."""
+"""Rules for a clip of an entry, alone and compared with the real clip of its scene."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_APART: Final = 2
 
 
 def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[Finding]:
-    """What is wrong with one clip; without a real clip to set it beside, only what is wrong in itself."""
+    """Yield the faults of one clip; without a real clip to compare, only its own."""
     for check, words in _alone(own):
         yield Finding(check=check, weight=Weight.REFUSES, words=words, clips=(name,))
     for check, words in _beside(own, real) if real is not None else ():

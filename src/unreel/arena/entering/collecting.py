@@ -21,7 +21,7 @@ from unreel.engine.access import Access
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What was taken over, and what was missing or too much."""
+    """Collected files, with missing and surplus ones."""
 
     subjects: tuple[Subject, ...]
     findings: tuple[Finding, ...]

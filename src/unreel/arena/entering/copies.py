@@ -36,7 +36,7 @@ class NearCopy:
 
     @property
     def is_copy(self) -> bool:
-        """Whether no generator comes so near by itself."""
+        """Return whether the similarity is too high for an independent clip."""
         return self.bits <= COPY_BITS
 
 

@@ -31,7 +31,7 @@ _OWNER: Final = "entry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """What an entry is checked against."""
+    """Context of the checks of an entry."""
 
     recipe: SeasonRecipe
     scenery: Scenery
@@ -44,7 +44,7 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What the checks found, and the hashes of the clips that were taken over."""
+    """Findings of the checks, and the hashes of the collected clips."""
 
     findings: tuple[Finding, ...]
     sha256: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Who was accepted: read beside the season's own recipe, and played like everybody else."""
+"""Accepted entries: read with the season's recipe and treated like its own entrants."""
 
 import json
 from collections.abc import Collection
@@ -31,7 +31,7 @@ class Entered:
 
 
 def entry_name(title: str) -> str:
-    """What the files of an entry are called below `entries/`."""
+    """Return the file name of an entry in `entries/`."""
     return f"{plain_name(title)}-{digest('entry of a season', title)[:_DIGITS]}"
 
 

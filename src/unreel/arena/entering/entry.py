@@ -38,12 +38,12 @@ class EntryRecipe(Section):
 
     @property
     def kind(self) -> Literal["creator", "reviewer"]:
-        """Which board it enters."""
+        """Return the board of the entry."""
         return "reviewer" if self.creator is None else "creator"
 
     @property
     def title(self) -> str:
-        """What it is called on its board."""
+        """Return the title of the entry on its board."""
         if self.creator is not None:
             return self.creator.name
         return "" if self.reviewer is None else self.reviewer.shown

@@ -1,4 +1,4 @@
-"""What a check found: a reason to refuse an entry, or something that its team should know."""
+"""Finding of a check: a reason to reject an entry, or a note for its team."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _SHOWN: Final = 5
 
 
 class Weight(StrEnum):
-    """What follows from a finding."""
+    """Consequence of a finding."""
 
     REFUSES = "refuses"
     WARNS = "warns"

@@ -28,7 +28,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was seen."""
+    """Measured properties of a clip."""
 
     subject: Subject
     facts: ClipFacts
@@ -47,7 +47,7 @@ def look_at(
 
 
 def print_of(file: Path, reader: MediaReader) -> Fingerprint | Failure:
-    """What a clip shows, from all of its frames."""
+    """Return the fingerprint of a clip from all of its frames."""
     scan = reader.scan(file)
     return scan if isinstance(scan, Failure) else fingerprint(scan, find_borders(scan.picked))
 

@@ -34,7 +34,7 @@ _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 
 def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
-    """Whether it can be opened, what it costs, and whether it answers about a clip that was made up here."""
+    """Yield findings: whether it opens, its cost, and whether it answers about a synthesised clip."""
     if entry.model in FLOORS:
         words = "a floor plays in every season and takes no rank. Enter a reviewer of your own"
         yield Finding(check="kind", weight=Weight.REFUSES, words=words)

@@ -28,7 +28,7 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What became of an entry."""
+    """Result of a submission."""
 
     entry: str
     kind: str
@@ -188,7 +188,7 @@ def _identity(recipe: EntryRecipe, checked: Checked) -> str:
 
 
 def _named(recipe: EntryRecipe, grounds: Grounds) -> str:
-    """Who of the season's own recipe is the same; what lies in a folder is known by its bytes alone."""
+    """Return the entrant of the season's recipe that is the same; folders are compared by content."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
         own = reviewer.model_dump_json(exclude={"title"})

@@ -1,4 +1,4 @@
-"""Whether an entry's files can be told from real ones without looking: by what they are, not by what they show."""
+"""Test whether an entry's files can be told from real ones by file properties instead of content."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

@@ -31,7 +31,7 @@ _TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRecipe:
-    """What an export decides once for all its questions."""
+    """Settings that all questions of an export share."""
 
     name: str
     """Of the task: letters, digits, `_` and `-`."""
@@ -106,7 +106,7 @@ class Item:
 
     @property
     def subject(self) -> ClipId | Pair:
-        """What the question is about."""
+        """Return the clip or pair of the question."""
         match [read_clip_id(clip, f"question {self.id!a}") for clip in self.clips.split()]:
             case [clip]:
                 return clip

@@ -1,4 +1,4 @@
-"""What the module of an exported lmms-eval task does. It opens no clip and needs no PyAV."""
+"""Functions of an exported lmms-eval task. They open no clip and need no PyAV."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

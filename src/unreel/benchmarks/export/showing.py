@@ -1,4 +1,4 @@
-"""What a reviewer is shown for one question: frames at recorded instants, or the whole file."""
+"""Model input of one question: frames at recorded timestamps, or the whole file."""
 
 from pathlib import Path
 

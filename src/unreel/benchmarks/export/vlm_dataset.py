@@ -1,4 +1,4 @@
-"""What the class of an exported VLMEvalKit data set does. It opens no clip and needs no PyAV."""
+"""Functions of an exported VLMEvalKit data set. They open no clip and need no PyAV."""
 
 import json
 import math

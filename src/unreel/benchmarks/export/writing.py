@@ -22,7 +22,7 @@ FRAMES: Final = "frames"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What an export wrote, and what it could not ask about."""
+    """Result of an export, with the questions that could not be exported."""
 
     folder: Path
     n_questions: int

@@ -1,4 +1,4 @@
-"""Why a figure of Video Reality Test does not reproduce: each guess is recalculated, none is assumed."""
+"""Explain why a figure of Video Reality Test does not reproduce: every hypothesis is recomputed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def explain_cell(cell: Cell, tables: CountTables) -> Explanation:
 
 
 def explain_average(line: Line, cells: Sequence[Cell]) -> Explanation:
-    """Why the mean of the printed cells is not the printed average; `cells` are those with counts."""
+    """Explain why the mean of the printed cells is not the printed average; `cells` are those with counts."""
     total = sum(map(Fraction, line.cells.values()), Fraction())
     for cell in cells:
         n_clips = cell.fake.valid + (cell.real.valid if cell.real else 0)
@@ -106,7 +106,7 @@ def rank_by(
 def explain_rank(
     line: Line, lines: Sequence[Line], *, ranks: Mapping[str, int], best_is_high: bool
 ) -> Explanation:
-    """Why the printed rank is not the place of the mean."""
+    """Explain why the printed rank is not the rank of the mean."""
     averages = {other.name: Fraction(other.average) for other in lines}
     if rank_by(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
         return (

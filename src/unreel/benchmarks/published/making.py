@@ -21,7 +21,7 @@ Cells = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Who made clips, and in which setting; "" where none is told."""
+    """Creator of clips and its setting; "" if none is given."""
 
     name: str
     """As figures name it: `CREATOR` or `CREATOR/SETTING`."""
@@ -182,7 +182,7 @@ MADE: Final[Mapping[str, Callable[[Sequence[Scored], PublishedTable], Made]]] = 
 
 
 def makers_of(card: Scorecard, figure: str) -> list[Maker]:
-    """Who has a `figure` of its own: each setting of a creator, or the creator where none is told.
+    """Return the creators with their own `figure`: each setting of a creator, or the creator if it has none.
 
     Raises:
         InvalidSettingError: Nobody has.

@@ -142,7 +142,7 @@ def check_humans() -> Check:
 
 
 def check_human_clips() -> Check:
-    """How many real clips people saw: the text says 30, every line of table 16 counts them."""
+    """Check the number of real clips shown to people: the text says 30, every row of table 16 counts them."""
     (counted,) = {(row.n_real, row.real_correct) for row in human_rows()}
     n_real, right = counted
     misprint = Misprint(

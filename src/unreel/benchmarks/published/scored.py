@@ -1,4 +1,4 @@
-"""What `unreel score --json` wrote, read back: figures with whose they are and how they were asked for."""
+"""Read the output of `unreel score --json`: metrics with their creators and conditions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

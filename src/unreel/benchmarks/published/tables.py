@@ -17,7 +17,7 @@ REALITY: Final = "Video Reality Test (arXiv 2512.13281)"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a table stands in print."""
+    """Location of a table in its paper."""
 
     paper: str
     table: str

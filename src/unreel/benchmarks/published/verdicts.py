@@ -1,4 +1,4 @@
-"""What a recalculation says: how many cells reproduce, and why the others do not."""
+"""Result of a recalculation: the number of reproduced cells, and the causes of the others."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """Why a printed figure does not follow from the figures it should follow from."""
+    """Cause of a printed figure that does not follow from its inputs."""
 
     REPEATED_ROW = "repeated row"
     REPEATED_TABLE = "repeated table"

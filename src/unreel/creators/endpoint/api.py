@@ -1,4 +1,4 @@
-"""How a service that makes clips is spoken to: what is posted, where a job tells its state, where its clip lies."""
+"""API of a service that makes clips: requests, job states and the URL of the clip."""
 
 import re
 from collections.abc import Mapping

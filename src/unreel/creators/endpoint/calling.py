@@ -37,13 +37,13 @@ class Setback:
 
     @property
     def makes_no_sense(self) -> bool:
-        """Whether a reply came that cannot be read."""
+        """Return whether the reply was unreadable."""
         return self.failure.reason in {FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """How one request is repeated."""
+    """Retry settings of one request."""
 
     send: Callable[[], Awaitable[RawReply | Failure]]
     key: str
@@ -54,7 +54,7 @@ class Call:
 
 
 async def call(asked: Call) -> Told | Setback:
-    """What the service tells, or the last setback."""
+    """Return the response of the service, or the last failure."""
     malformed = 0
     for attempt in range(1, asked.most + 1):
         outcome = await _once(asked)
@@ -97,7 +97,7 @@ def read_told(raw: RawReply, *, now: datetime) -> Told | Setback:
 
 
 def readable(told: object) -> str:
-    """What a stranger tells, on one line and cut short."""
+    """Return untrusted text on one line, shortened."""
     if told is None:
         return "nothing is told"
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)

@@ -24,7 +24,7 @@ _REDIRECTS: Final = frozenset(range(300, 400))
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """What the service sent, whatever its status."""
+    """Response of the service with any status."""
 
     status: int
     body: bytes = field(repr=False)
@@ -59,7 +59,7 @@ class ServiceClient:
         )
 
     def owns(self, url: str) -> bool:
-        """Whether `url` lies at this very service, where its key may go."""
+        """Return whether `url` belongs to this service, which may receive its key."""
         try:
             return read_server(url.partition("?")[0].partition("#")[0]) == self._server
         except ValueError:
@@ -70,11 +70,11 @@ class ServiceClient:
         return urljoin(self._base, target)
 
     async def get(self, path: str) -> RawReply | Failure:
-        """What the service tells at `path`."""
+        """Return the response to a GET of `path`."""
         return await self._send("GET", path, headers={"Accept": "application/json"})
 
     async def post(self, path: str, body: bytes, *, key: str) -> RawReply | Failure:
-        """What it replies to `body`; `key` is the idempotency key."""
+        """Return the response to a POST of `body`; `key` is the idempotency key."""
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",

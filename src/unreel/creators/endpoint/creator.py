@@ -35,7 +35,7 @@ _HEAD: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How long a service may take, how often it is looked at, how much it may send."""
+    """Limits of a service: timeout, polling interval and maximum size."""
 
     patience: Patience
     poll_s: float

@@ -26,7 +26,7 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is asked of a service for one brief, with sizes and lengths that it makes."""
+    """Request to a service for one brief, with supported sizes and lengths."""
 
     brief: Brief
     model: str
@@ -36,19 +36,19 @@ class Order:
 
     @property
     def n_seconds(self) -> int:
-        """How long the clip will be."""
+        """Return the length of the clip."""
         return int(self.seconds)
 
     @property
     def lacks(self) -> str:
-        """What the brief should hold for its setting and does not; "" where nothing is missing."""
+        """Return the input that the setting requires and the brief lacks; "" if none."""
         setting, brief = self.brief.setting, self.brief
         if setting is not Setting.TEXT and brief.first_frame is None:
             return "first frame"
         return "text" if setting is not Setting.IMAGE and not brief.text.strip() else ""
 
     def values(self) -> Mapping[str, Any]:
-        """What stands for each place of a body; `None` where the brief does not hold it."""
+        """Return the value of each placeholder of a body; `None` if the brief does not contain it."""
         return {
             "text": self.brief.text or None,
             "image": self._image(),
@@ -109,7 +109,7 @@ def _fill_text(text: str, values: Mapping[str, Any]) -> Any:
 
 
 def look_up(reply: Any, place: str) -> Any:
-    """What lies at `place` of a reply; `None` where nothing does."""
+    """Return the value at `place` of a reply; `None` if there is none."""
     found = reply
     for part in place.split("."):
         if isinstance(found, dict):

@@ -91,7 +91,7 @@ class JobDesk:
         return self._accept(posted.outcome, workplace, again=again or posted.unsure)
 
     async def wait(self, job: Job, until_s: float) -> Told | Failure:
-        """What the service tells of the job once it is done."""
+        """Return the state of the job when it is done."""
         misses, last, attempt = 0, "", 0
         while now_s() < until_s:
             outcome = await call(self._look(job, until_s))

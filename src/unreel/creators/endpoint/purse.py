@@ -1,4 +1,4 @@
-"""What clips of a service may cost: counted before a job is submitted, given back where it was refused."""
+"""Spend limit of a service: reserved before a job is submitted, released if it is rejected."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,13 +8,13 @@ from unreel.core.failure import Failure, FailureReason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a service takes for a clip; a length is paid for as it is asked for."""
+    """Price of a clip; the requested length is charged."""
 
     usd_per_clip: Decimal = Decimal(0)
     usd_per_second: Decimal = Decimal(0)
 
     def cost_usd(self, seconds: int) -> Decimal:
-        """What a clip of that length costs."""
+        """Return the price of a clip of that length."""
         return self.usd_per_clip + seconds * self.usd_per_second
 
 
@@ -31,7 +31,7 @@ class Purse:
         self._spent_usd = Decimal(0)
 
     def cost_usd(self, seconds: int) -> Decimal | None:
-        """What a clip costs; `None` where nobody told a price."""
+        """Return the price of a clip; `None` if no price is known."""
         return None if self._price is None else self._price.cost_usd(seconds)
 
     def reserve(self, seconds: int) -> Failure | None:

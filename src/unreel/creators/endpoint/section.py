@@ -91,7 +91,7 @@ class EndpointKeys(CreatorKeys):
 
     @property
     def price(self) -> Price | None:
-        """What a clip costs; `None` where nobody told."""
+        """Return the price; `None` if none is set."""
         if self.usd_per_clip is None and self.usd_per_second is None:
             return None
         zero = Decimal(0)
@@ -110,7 +110,7 @@ class EndpointKeys(CreatorKeys):
         return check_sections(Api, self._shape.api.model_dump() | self.api)
 
     def contact(self, key_hosts: str) -> Contact:
-        """Where it is asked, and whose key goes along: the shape's own at its home, else as the environment says.
+        """Return the URL and key variable: the preset's own at its home host, else from the environment.
 
         Raises:
             InvalidSettingError: The key would travel in clear.

@@ -1,4 +1,4 @@
-"""Where a service is, and how its key gets there; told without loading a client."""
+"""Service URL and key header, importable without a client."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from unreel.core.server import Server, read_server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """Where a service is, and the header that brings its key there."""
+    """Service URL, and the header of its key."""
 
     url: str
     header: str = "Authorization"
@@ -16,7 +16,7 @@ class Way:
 
     @property
     def server(self) -> Server:
-        """Who is asked."""
+        """Return the server."""
         return read_server(self.url)
 
     def redact(self, text: str) -> str:

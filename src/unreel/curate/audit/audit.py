@@ -1,4 +1,4 @@
-"""Whether a set of clips gives its labels away, to which model and by what."""
+"""Test whether a set of clips leaks its labels, to which model and by which properties."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ MOST_PER_SIDE: Final = 1_000
 
 
 class Finding(StrEnum):
-    """What an audit says. The words are stored: add, never rename."""
+    """Result of an audit. The values are stored: add, never rename."""
 
     LEAKS = "leaks"
     CLEAN = "clean"
@@ -51,7 +51,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """How much one property alone tells, and what it is on either side."""
+    """Predictive power of one property alone, with its values for both labels."""
 
     feature: str
     auc: Measured
@@ -73,7 +73,7 @@ class Giveaway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewAudit:
-    """What one model tells."""
+    """Result of one model."""
 
     view: View
     finding: Finding
@@ -100,7 +100,7 @@ class ViewAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Whether the labels of a set can be told without looking."""
+    """Result of testing whether labels can be predicted without watching."""
 
     finding: Finding
     """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
@@ -176,7 +176,7 @@ def _choose(observations: Iterable[Observation], *, seed: int) -> list[Observati
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sight:
-    """What one model is shown."""
+    """Features of one model."""
 
     view: View
     shown: tuple[Observation, ...]
@@ -218,7 +218,7 @@ class _Fit:
         return cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
 
     def pushes(self, row: int) -> Array:
-        """How far each feature pushed a clip towards its own side, over the models that judged it."""
+        """Return each feature's contribution towards the clip's own label, over the models that judged it."""
         own = self.sight.rows[row]
         weights = self.judged.weights[self.folding.folds[own]]
         made = self.folding.made[own]
@@ -258,7 +258,7 @@ def _audit_view(fit: _Fit, null: Array, p_value: float) -> ViewAudit:
 
 
 def _count(sight: _Sight, auc: Measured) -> ViewAudit:
-    """What is known of a view before anything is found."""
+    """Return the counts of a view before its result."""
     creators = Counter(seen.creator for seen in sight.shown)
     n_real = creators.pop(None, 0)
     return ViewAudit(

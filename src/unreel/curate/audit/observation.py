@@ -1,4 +1,4 @@
-"""What an audit knows of a clip: its file, one of its frames as numbers, and its overlays."""
+"""Features of a clip for an audit: its file, one frame as numbers, and its overlays."""
 
 from dataclasses import dataclass
 from pathlib import Path

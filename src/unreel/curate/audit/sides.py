@@ -1,4 +1,4 @@
-"""What a property is like among generated and among real clips, in a few words."""
+"""Describe a property for generated and for real clips in a few words."""
 
 import math
 from dataclasses import dataclass

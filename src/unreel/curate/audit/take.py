@@ -33,14 +33,14 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a look at a clip brought whose marks an earlier step found."""
+    """Result of inspecting a clip whose marks are known from an earlier step."""
 
     frame: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenWithMarks(Seen):
-    """What a look at any other clip brought."""
+    """Result of inspecting any other clip."""
 
     marks: Watermarks
 
@@ -51,7 +51,7 @@ _SUMMARY: Final = TypeAdapter(AuditSummary)
 
 
 def take(section: AuditSection, work: Work, state: State) -> State:
-    """Whether the labels of the pieces can be told without looking.
+    """Test whether the labels of the segments can be predicted without watching.
 
     Marks that an earlier step found are believed; other clips are looked at now.
     """

@@ -1,4 +1,4 @@
-"""What each model is shown of a clip, as named numbers."""
+"""Features of each model as named numbers."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from unreel.reviewers.floors.metadata import stream_features
 
 
 class View(StrEnum):
-    """What a model may know. The words are stored: add, never rename."""
+    """Feature set of a model. The values are stored: add, never rename."""
 
     METADATA = "metadata"
     FRAME = "frame"
@@ -52,7 +52,7 @@ def family(feature: str) -> str:
 
 
 def view_features(observation: Observation, view: View) -> Features | Failure:
-    """What the model of `view` is shown of the clip."""
+    """Return the features of the clip for the model of `view`."""
     match view:
         case View.METADATA:
             facts = observation.facts

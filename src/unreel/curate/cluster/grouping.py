@@ -27,7 +27,7 @@ Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clustering:
-    """Which group each item is in: groups are numbered from 0, the largest first."""
+    """Group of each item: groups are numbered from 0, largest first."""
 
     groups: Mapping[str, int]
     silhouettes: Mapping[int, float]

@@ -49,7 +49,7 @@ def _if_drawn(piece: Piece, own: Grouped) -> Piece | LeftOut:
 
 
 def group_stories(asked: Iterable[Subject], *, seed: int) -> Callable[[int], Grouped]:
-    """What is decided of the one that is asked about at a place."""
+    """Return a function that gives the decision for the item at an index."""
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
     vectors = embed(stories, MiniLmEncoder())
     if not vectors:

@@ -38,7 +38,7 @@ class Card:
 
 @dataclass(slots=True)
 class _Origin:
-    """What is counted of real clips, or of one creator's."""
+    """Counts of real clips, or of one creator's clips."""
 
     sizes: Counter[str] = field(default_factory=Counter)
     lengths_us: "array[int]" = field(default_factory=lambda: array("q"))
@@ -47,7 +47,7 @@ class _Origin:
 
 
 class Tally:
-    """What the card tells of the rows of a manifest, counted as they pass."""
+    """Counts over the rows of a manifest for the card, collected in one pass."""
 
     def __init__(self) -> None:
         self.clips: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""How a benchmark is cited: BibTeX for the card, CFF for code hosts, and what is still missing."""
+"""Citation of a benchmark: BibTeX for the card, CFF for code hosts, and missing fields."""
 
 import json
 import re

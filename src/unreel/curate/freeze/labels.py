@@ -1,4 +1,4 @@
-"""Whether every split holds what it must: a split of one label measures nothing."""
+"""Check that every split contains both labels: a split with one label measures nothing."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ def find_lack(tally: Tally, section: FreezeSection) -> InvalidSettingError | Non
 
 
 def tell_labels(tally: Tally, split: str) -> str:
-    """How many clips of each label a split holds, in words."""
+    """Return the number of clips per label of a split, as text."""
     return " and ".join(f"{tally.get((split, label), 0)} {label.value}" for label in Label)
 
 

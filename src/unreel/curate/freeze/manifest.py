@@ -27,17 +27,17 @@ _GROUP: Final = 10_000
 
 
 def media_name(clip: Clip) -> str:
-    """Where the clip lies below the folder of its split: named by its content."""
+    """Return the path of the clip in the folder of its split, named by its content."""
     return f"media/{stored_name(clip.id, plain_suffix(clip.location))}"
 
 
 def published_name(clip: Clip, *, in_place: bool) -> str:
-    """What the manifest calls the clip's file: where it lies, or its name below the folder of its split."""
+    """Return the clip's file name in the manifest: its location, or its name in the folder of its split."""
     return clip.location if in_place else media_name(clip)
 
 
 def picture_name(piece: Piece) -> str:
-    """Where the clip's first frame lies below the folder of its split; "" where it is not kept."""
+    """Return the path of the clip's first frame in the folder of its split; "" if it is not stored."""
     picture = piece.first_frame
     return "" if picture is None else f"first_frames/{stored_name(piece.clip.id, '.jpg')}"
 

@@ -48,7 +48,7 @@ class FreezeSection(Section):
 
     @property
     def in_place(self) -> bool:
-        """Whether media stay where they lie."""
+        """Return whether media stay at their location."""
         return self.media == "in_place"
 
     @model_validator(mode="after")

@@ -142,7 +142,7 @@ def _pairs(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """Where a clip goes."""
+    """Assigned split of a clip."""
 
     split: str
 
@@ -150,7 +150,7 @@ class Drawn:
 def draw_splits(
     bench: Workbench, pieces: Pieces, *, shares: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
-    """Which of `SPLITS` each piece goes to."""
+    """Return the index in `SPLITS` for each segment."""
     settings = {"shares": shares, "seed": seed}
     step = StepName(name="splits", version=1, settings=settings, finds=TypeAdapter(Drawn))
     by_split = dict(zip(SPLITS, shares, strict=True))

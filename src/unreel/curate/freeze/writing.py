@@ -19,7 +19,7 @@ from unreel.curate.sorted_runs import SortedRuns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the pass brought; the manifests lie in the folder under the names of their splits."""
+    """Result of the writing pass; the manifests are in the folder, named by split."""
 
     media: Media
     tally: Tally

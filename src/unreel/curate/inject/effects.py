@@ -50,7 +50,7 @@ class Idea:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canvas:
-    """What an effect works on."""
+    """Frames and region that an effect works on."""
 
     shot: Shot
     rng: np.random.Generator
@@ -186,7 +186,7 @@ def _melt(canvas: Canvas, pair: tuple[Region, Region], run: range, place: int) -
 
 
 def _squeeze(canvas: Canvas, pair: tuple[Region, Region], run: range, place: int) -> Rgb:
-    """What lies at two places is drawn together as if the picture were of rubber."""
+    """Draw two places of the picture together, like on rubber."""
     shot = canvas.shot
     first, second = (region.windows[place] for region in pair)
     both = hull((first, second))

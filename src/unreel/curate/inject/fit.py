@@ -1,4 +1,4 @@
-"""How well a trace marks what differs between two clips: measured on what a viewer sees."""
+"""Fit of a trace to the visible difference between two clips."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def measure_fit(
     instants_us: Sequence[int],
     levels: int = PLAIN,
 ) -> Fit:
-    """How `trace` fits what differs between two clips that were coded in the same way."""
+    """Return the fit of `trace` to the difference between two clips that were encoded in the same way."""
     if not len(clean) == len(injected) == len(instants_us):
         msg = f"{len(clean)}, {len(injected)} frames and {len(instants_us)} instants. Give one each"
         raise InvalidValueError(msg)

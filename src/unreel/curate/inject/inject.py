@@ -118,7 +118,7 @@ _WANTED: Final[Mapping[Category, str]] = {
 
 
 def changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
-    """Where two frames differ by `levels` or more in any channel."""
+    """Return a mask of pixels that differ by `levels` or more in any channel."""
     apart = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
     changed: Mask = apart >= levels
     return changed

@@ -235,14 +235,14 @@ def _follow_loosely(shot: Shot, seed: Mask) -> Region | None:
 
 
 def _travel(shot: Shot, region: Region) -> float:
-    """How far, in pixels, the region gets against what is behind it from first to last frame."""
+    """Return the distance in pixels that the region moves against its background from first to last frame."""
     first, last = (np.array(region.windows[end].centre) for end in (0, -1))
     camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
     return float(np.linalg.norm(last - first - camera))
 
 
 def _follow_patch(shot: Shot, window: Window) -> Region | None:
-    """Where the patch in the small `window` of the middle frame is in the other frames."""
+    """Return the positions of the patch in the small `window` of the middle frame in the other frames."""
     grey, middle = shot.grey, shot.n // 2
     first = grey[middle][window.slices]
     spots: dict[int, tuple[float, float]] = {middle: (float(window.left), float(window.top))}
@@ -272,7 +272,7 @@ def _follow_patch(shot: Shot, window: Window) -> Region | None:
 def _find(
     picture: Floats, patch: Floats, *, near: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Where `patch` correlates best within a few pixels of `near`; none where it is lost."""
+    """Return the position near `near` where `patch` correlates best; none if it is lost."""
     height, width = patch.shape
     left = min(max(0, round(near[0]) - _SEARCH), picture.shape[1] - width)
     top = min(max(0, round(near[1]) - _SEARCH), picture.shape[0] - height)
@@ -292,7 +292,7 @@ def _find(
 
 
 def _between(values: Floats, peak: int) -> float:
-    """How far the top of the parabola through the peak and its neighbours lies from the peak."""
+    """Return the offset of the vertex of the parabola through the peak and its neighbours."""
     if not 0 < peak < len(values) - 1:
         return 0.0
     below, top, above = (float(values[peak + step]) for step in (-1, 0, 1))
@@ -330,7 +330,7 @@ def _enlarge(shape: Mask, shot: Shot, window: Window) -> Mask:
 
 
 def _matte(patch: Floats, behind: Floats, near: Mask) -> Mask:
-    """Which pixels belong to the object: those that differ from what lies behind it."""
+    """Return a mask of the object's pixels: those that differ from the background."""
     away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
     solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & near)
     return solid

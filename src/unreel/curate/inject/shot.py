@@ -1,4 +1,4 @@
-"""What a stretch of frames shows in small: what moves, and what lies behind it."""
+"""Small version of a span of frames: moving parts and background."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def _edges(grey: Floats) -> Floats:
 
 
 def _moving_apart(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
-    """What moves otherwise than the camera: it leaves what the aligned frames mostly show."""
+    """Return a mask of parts that move differently from the camera."""
     aligned = [
         _shifted(now, (-down, -across)) for now, (down, across) in zip(small, shifts, strict=True)
     ]

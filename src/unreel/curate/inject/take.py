@@ -63,7 +63,7 @@ _FINDS: Final[TypeAdapter[Injected | Untouched]] = TypeAdapter(Injected | Untouc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is put into a clip, as far as it is not drawn."""
+    """Settings of the injected trace; the rest is sampled."""
 
     section: InjectSection
     seed: int
@@ -97,7 +97,7 @@ def take(section: InjectSection, work: Work, state: State) -> State:
 
 
 def _drawn(pieces: Pieces, wanted: Wanted) -> NDArray[np.bool_]:
-    """Which pieces are chosen: real ones, by their bytes and the seed."""
+    """Return a mask of the selected segments: real ones, by their content and the seed."""
     drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
     most = wanted.section.share * _WHOLE
     clips = pieces.rows.digests("clip")

@@ -47,7 +47,7 @@ def explain(category: Category, *, box: Box, thing: str, towards: tuple[int, int
 
 
 def place_name(box: Box) -> str:
-    """Which ninth of the picture the middle of `box` lies in."""
+    """Return the name of the ninth of the picture that contains the centre of `box`."""
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = ("left", "middle", "right")[min(2, int(3 * across))]
     row = ("top", "middle", "bottom")[min(2, int(3 * down))]

@@ -16,7 +16,7 @@ TOO_SHORT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lasting:
-    """How long many clips last, as columns."""
+    """Lengths of many clips as columns."""
 
     lengths_s: Sequence[Fraction]
     """Every length that occurs, once."""
@@ -27,7 +27,7 @@ class Lasting:
 
 
 def draw_lengths(real: Lasting, wanted: NDArray[np.integer], *, seed: int) -> NDArray[np.int64]:
-    """Which length each clip is trimmed to, so that together they last as those with `wanted` lengths do.
+    """Return the trimmed length of each clip, so that their distribution matches the `wanted` lengths.
 
     With as many clips on both sides these are exactly the wanted lengths, otherwise their quantiles. Who
     gets which is drawn with `seed` among those that are long enough, and as many clips as possible get one.

@@ -24,7 +24,7 @@ _STAYS: Final = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
-    """How long a piece is to last; `None` where it stays as it is or is too short for any."""
+    """Target length of a segment; `None` if it is unchanged or too short for any."""
 
     length_s: Fraction | None = None
     too_short: bool = False

@@ -98,7 +98,7 @@ def _rendered(
 def _first_failure(
     own: StoredClip | Failure, copy: StoredClip | Failure | None
 ) -> StoredClip | Failure:
-    """What became of a piece: a copy that failed counts against it."""
+    """Return the result of a segment: a failed copy counts as a failure."""
     return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
 
 

@@ -17,7 +17,7 @@ FRAME: Final = Box(0, 0, 1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Which window of the old frame is shown, and where in the new one; both in parts of theirs."""
+    """Visible window of the old frame, and its window in the new one, both as fractions."""
 
     window: Box = FRAME
     shown_in: Box = FRAME
@@ -65,7 +65,7 @@ def _across(place: float, first: float, last: float) -> float:
 
 
 def fitted(width: int, height: int, form: NormalForm) -> Crop:
-    """Where `fit_inside` puts a picture of `width` x `height`."""
+    """Return the window where `fit_inside` puts a picture of `width` x `height`."""
     scale = min(Fraction(form.width, width), Fraction(form.height, height))
     wide, high = (max(1, round(side * scale)) for side in (width, height))
     return Crop(

@@ -34,7 +34,7 @@ _HUB_SPLITS: Final = {"train": "train", "val": "validation", "test": "test"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """What a person takes upon himself."""
+    """Risks that the user accepts."""
 
     leak: bool = False
     no_licence: bool = False

@@ -25,7 +25,7 @@ SCAN: Final = "scan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cutter:
-    """How cuts are found; the threshold is that of `colour`."""
+    """Method of shot detection; the threshold is that of `colour`."""
 
     detector: Literal["colour", "transnetv2"]
     threshold: float
@@ -33,7 +33,7 @@ class Cutter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """What the steps after the scan need of it."""
+    """Settings of the scan that later steps need."""
 
     cutter: Cutter | None
     """Without one no cuts are looked for."""

@@ -1,4 +1,4 @@
-"""What stays in a set: screens judge the measures of a clip, and people overrule them.
+"""Screens decide by the measurements of a clip which clips are kept; people can overrule them.
 
 A screen is a name and one method. Ours are in `SCREENS`; other packages add theirs as entry points of
 the group `unreel.screens`, each a class or function that takes the recipe's settings for it.
@@ -19,7 +19,7 @@ from unreel.recipes.section import Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a screen may judge by. `extra` is what other steps found, by their names."""
+    """Input of a screen. `extra` contains findings of other steps by name."""
 
     clip: str
     duration_s: Fraction
@@ -60,11 +60,11 @@ class Screen(Protocol):
 
     @property
     def name(self) -> str:
-        """What a recipe calls it."""
+        """Return the name in a recipe."""
         ...
 
     def judge(self, findings: Findings) -> Judgement:
-        """Whether the clip stays."""
+        """Return whether the clip is kept."""
         ...
 
 
@@ -93,7 +93,7 @@ class MotionScreen:
     name: str = "motion"
 
     def judge(self, findings: Findings) -> Judgement:
-        """Whether anything moves."""
+        """Return whether anything moves."""
         if findings.motion < self.least:
             return Removed(self.name, f"motion {findings.motion:.2f} is below {self.least:g}")
         return Kept()
@@ -117,7 +117,7 @@ class QualityScreen:
     name: str = "quality"
 
     def judge(self, findings: Findings) -> Judgement:
-        """Whether the picture can be seen."""
+        """Return whether the picture is visible."""
         for measure_name, value, low, high in (
             ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
             ("noise", findings.noise, 0.0, self.most_noise),
@@ -140,7 +140,7 @@ class LengthScreen:
     name: str = "length"
 
     def judge(self, findings: Findings) -> Judgement:
-        """Whether the clip lasts neither too short nor too long."""
+        """Return whether the clip is neither too short nor too long."""
         length = f"{float(findings.duration_s):.3f} s"
         if findings.duration_s < Fraction(str(self.shortest_s)):
             return Removed(self.name, f"{length} is below {self.shortest_s:g} s")
@@ -173,7 +173,7 @@ def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> Screen
 def judge(
     findings: Findings, screens: Sequence[Screen], *, decided: Choice | None = None
 ) -> Judgement:
-    """What happens to a clip: a person's choice if there is one, else the first screen that objects."""
+    """Return the decision about a clip: a person's if there is one, else that of the first screen that objects."""
     if decided == "keep":
         return Kept()
     if decided == "remove":

@@ -1,4 +1,4 @@
-"""Which pieces stay: screens judge by the measures, people overrule them, a queue shows both."""
+"""Select segments: screens use measurements, people overrule them, a queue shows both."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def take(section: ScreenSection, work: Work, state: State) -> State:
 
 
 def read_decisions(file: Path) -> dict[str, Choice]:
-    """What people decided, by piece; a line of the queue without a decision says nothing.
+    """Return the decisions of people by segment; lines of the queue without a decision are skipped.
 
     Raises:
         UnreadableSourceError: A line is damaged or holds another word than `keep` or `remove`.

@@ -1,4 +1,4 @@
-"""Which clips a contact sheet shows: as many of each group, drawn by a seed, however many there are."""
+"""Select the clips of a contact sheet: the same number per group, sampled by a seed."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[Group]:
 
 
 def choose_left_out(quarantine: Path, *, most: int, seed: int) -> list[Group]:
-    """What was left out, by step and reason; nothing where there is no such file."""
+    """Return the excluded clips by step and reason; none if there is no such file."""
     if not quarantine.is_file():
         return []
     rows = (

@@ -51,7 +51,7 @@ class ShownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a contact sheet holds, and where it is."""
+    """Content and location of a contact sheet."""
 
     page: Path
     n_frozen: int
@@ -63,7 +63,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetWish:
-    """How much is shown, and which files may be opened for it."""
+    """Number of clips to show, and the folders whose files may be opened."""
 
     most: int
     """Clips of a group."""
@@ -123,7 +123,7 @@ def _thumb(candidate: Candidate, *, roots: tuple[Path, ...], reader: MediaReader
 
 
 def _closed(location: str, roots: tuple[Path, ...]) -> str:
-    """Why the file is not opened; "" where it may be."""
+    """Return the reason why the file is not opened; "" if it may be."""
     if not location:
         return _UNKNOWN
     if is_url(location):

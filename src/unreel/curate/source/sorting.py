@@ -1,4 +1,4 @@
-"""What sources list, in the order of names: put down first, because a list of all would not fit memory."""
+"""Sort the items of sources by name on disk, because a list of all would not fit into memory."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

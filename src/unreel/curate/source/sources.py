@@ -1,4 +1,4 @@
-"""What lies at a source: its clips, with label, creator, licence and where they are from."""
+"""Clips of a source, with label, creator, licence and origin."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What reading sources needs besides the recipe."""
+    """Context for reading sources besides the recipe."""
 
     root: Path
     """Relative paths start here: the folder of the recipe."""

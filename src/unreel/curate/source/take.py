@@ -25,7 +25,7 @@ from unreel.media.reader import MediaReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What a file is: the id of its bytes and the facts of its streams."""
+    """Identity of a file: the hash of its content and the properties of its streams."""
 
     clip: ClipId
     facts: ClipFacts

@@ -32,7 +32,7 @@ class Shot:
 
     @property
     def length_s(self) -> Fraction:
-        """How long it lasts."""
+        """Return the length."""
         return self.end_s - self.start_s
 
 

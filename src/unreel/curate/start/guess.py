@@ -1,4 +1,4 @@
-"""What the sources of a recipe are, by what lies at a path."""
+"""Guess the sources of a recipe from the content of a path."""
 
 import os
 from collections.abc import Iterator

@@ -42,7 +42,7 @@ def write_recipe(values: Mapping[str, Any], *, head: str) -> str:
 
 
 def _held(name: str, values: Mapping[str, Any]) -> Any:
-    """What `values` hold under a dotted name; None where the section is not taken."""
+    """Return the value under a dotted name in `values`; None if the section is unused."""
     found: Any = values
     for part in filter(None, name.split(".")):
         found = found.get(part) if isinstance(found, Mapping) else None
@@ -74,7 +74,7 @@ def _line(text: str, comment: str, *, taken: bool) -> str:
 
 
 def _tell(key: ToldKey) -> str:
-    """What the value itself does not show."""
+    """Return the note that explains the value."""
     kind = "" if key.kind in _PLAIN else key.kind
     unit = f"({key.unit})" if key.unit else ""
     told = " ".join(filter(None, (kind, unit)))

@@ -33,7 +33,7 @@ _EVERY_FRAME: Final = "fps-1000"
 def watermarks_of(
     path: Path, *, reader: MediaReader, read_text: ReadText | None = None
 ) -> Watermarks | Failure:
-    """What `find_watermarks` finds on the clip at `path`."""
+    """Return the result of `find_watermarks` for the clip at `path`."""
     sampled = reader.frames(path, sampling=SAMPLING, encoding="rgb24", longest_side=LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return sampled
@@ -46,7 +46,7 @@ def watermarks_of(
 def clean_clip(
     path: Path, *, reader: MediaReader, into: Path, read_text: ReadText | None = None
 ) -> Watermarks | Failure:
-    """What was found on the clip at `path`, after a copy without the fixed marks is written to `into`.
+    """Write a copy of the clip without its fixed marks to `into`, and return the marks found.
 
     The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is written
     for clips without marks too, so that being encoded anew tells nothing.

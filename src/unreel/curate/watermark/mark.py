@@ -1,4 +1,4 @@
-"""What was found on a clip's pictures that is not of its scene."""
+"""Overlays found in a clip's frames."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from unreel.core.box import Box
 
 
 class MarkKind(StrEnum):
-    """What a mark looks like. The words are stored in tables: add, never rename."""
+    """Appearance of a mark. The values are stored in tables: add, never rename."""
 
     TEXT = "text"
     LOGO = "logo"
@@ -27,7 +27,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermarks:
-    """What a look for overlays brought."""
+    """Result of a search for overlays."""
 
     found: tuple[Mark, ...] = ()
     """Fixed marks, the largest first."""

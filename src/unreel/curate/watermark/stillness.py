@@ -1,4 +1,4 @@
-"""What stays in its place over a clip's frames, and where the picture moves."""
+"""Static parts of a clip's frames, and moving parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Stillness:
 
 
 def lay_over(frames: Sequence[Rgb]) -> Stillness:
-    """What the frames of one clip, all of one size and spread over its time, have in common."""
+    """Return the common parts of frames of one clip, all of one size and spread over its time."""
     if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
         msg = (
             f"a look for marks needs {LEAST_FRAMES} frames of one size, got "
@@ -97,7 +97,7 @@ def _slopes(grey: Levels) -> tuple[Levels, Levels]:
 
 
 def _common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
-    """Where the median gradient is steep and most frames agree with it, and how many agree."""
+    """Return where the median gradient is steep and most frames agree with it, and how many agree."""
     across, down = zip(*map(_slopes, grey), strict=True)
     usual_across = median(across).astype(np.float32)
     usual_down = median(down).astype(np.float32)

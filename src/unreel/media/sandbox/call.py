@@ -68,7 +68,7 @@ class _Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a call gave, and what it cost (None where the child never ran or was not reported)."""
+    """Result of a call, and its cost (None if the child never ran or was not reported)."""
 
     result: Payload | Failure
     usage: Usage | None = None
@@ -133,7 +133,7 @@ class Call:
         return Outcome(result=result or broken, usage=_usage(report))
 
     def _reply_or_limit(self, on_part: OnPart | None) -> Payload | Failure | None:
-        """What the child said, or which limit it met; None when it stopped before the end."""
+        """Return the child's reply, or the exceeded limit; None if it stopped early."""
         try:
             return self._listen(on_part)
         except (_OutOfTimeError, OversizedReplyError, MalformedReplyError, MemoryError) as error:
@@ -177,7 +177,7 @@ class Call:
         return _readable(self._line.fileno(), time.monotonic() + seconds)
 
     def _report(self) -> dict[str, Any] | None:
-        """How the child ended; None when the zygote ended first."""
+        """Return the child's exit report; None if the zygote ended first."""
         said = self._hear()
         return dict(json.loads(said)) if said else None
 

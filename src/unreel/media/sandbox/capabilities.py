@@ -35,7 +35,7 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def has_capabilities(libc: ctypes.CDLL) -> bool:
-    """Whether this process has one, or could take one."""
+    """Return whether this process has or can acquire a capability."""
     held = _Sets()
     if libc.capget(ctypes.byref(_Header(_VERSION, 0)), ctypes.byref(held)) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -34,7 +34,7 @@ class ConfinementError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """What this machine offers, found once by the zygote before it forks."""
+    """Available confinement layers, detected once by the zygote before it forks."""
 
     libc: ctypes.CDLL
     landlock_abi: int

@@ -1,4 +1,4 @@
-"""How much one file may cost, and how much it did cost."""
+"""Limits and usage of one file."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ SMALLEST_MB: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one file may take before its child is ended."""
+    """Resource limits for one file, after which its child is killed."""
 
     seconds: float = 15
     """Wall-clock time from the start of the child to the whole reply."""
@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one child took, as the kernel counted it."""
+    """Resource usage of one child, from the kernel."""
 
     peak_mb: float
     """Largest resident set, with the pages that it shares with its zygote."""

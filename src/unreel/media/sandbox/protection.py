@@ -1,4 +1,4 @@
-"""Which layers stand between a child and this machine, and what to do about one that is missing."""
+"""Confinement layers of a child, with advice for a missing one."""
 
 import logging
 import threading
@@ -32,7 +32,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Which layers hold on this machine, each tried by a child."""
+    """Effective layers on this machine, each tested by a child."""
 
     active: frozenset[str]
 

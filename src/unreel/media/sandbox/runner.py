@@ -101,7 +101,7 @@ class Sandbox:
         threading.Thread(target=start, daemon=True).start()
 
     def protection(self) -> Protection:
-        """Which layers hold here, found out by a child that tries them."""
+        """Return the effective layers, tested by a child."""
         nothing = os.memfd_create("nothing")
         try:
             outcome = self._run(PROTECTION_TASK, nothing, request={}, limits=self.limits)

@@ -1,4 +1,4 @@
-"""What a confined child may still ask of the kernel: an allow list, checked by seccomp.
+"""System calls allowed in a confined child, enforced by seccomp.
 
 An allow list is feasible because the child is born warm: its libraries are loaded, its file and its
 pipe are open, so decoding needs memory, locks, clocks and those two descriptors. Everything else,

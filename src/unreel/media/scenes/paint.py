@@ -55,7 +55,7 @@ def grain(width: int, height: int, *, seed: int, cells: int) -> Light:
 
 
 def shape(width: int, height: int, points: Points, *, blur: float = 0.0) -> Light:
-    """How much of each pixel lies inside the polygon, 0 to 1; points are in heights of the picture."""
+    """Return the fraction of each pixel inside the polygon, 0 to 1; points are in heights of the picture."""
     return _inside(width, height, points, blur=blur, scale=height)
 
 

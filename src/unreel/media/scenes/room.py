@@ -61,7 +61,7 @@ class Room:
         return to_pixels(light)
 
     def flaw_box(self, at_s: float) -> Box:
-        """Where the second ball is."""
+        """Return the box of the second ball."""
         x, y = self._twin(at_s)
         reach, aspect = _RADIUS * 1.08, self.width / self.height
         return Box(

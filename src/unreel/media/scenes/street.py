@@ -69,7 +69,7 @@ class Street:
         return np.asarray(frame)
 
     def flaw_box(self, at_s: float) -> Box:
-        """Where the lost wheel and the place that it came from are."""
+        """Return the box around the lost wheel and its original position."""
         _, near = self._cars(at_s)
         x, y = self._lost_wheel(at_s)
         hub_x, hub_y = near.front_wheel

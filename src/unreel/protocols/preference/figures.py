@@ -1,4 +1,4 @@
-"""What `preference` measures: accuracy over both orders of showing, and how far the order decides."""
+"""Metrics of `preference`: accuracy over both presentation orders, and the influence of the order."""
 
 from typing import Final
 

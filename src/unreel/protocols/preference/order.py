@@ -1,4 +1,4 @@
-"""Which clip of a pair is shown first."""
+"""Presentation order of the clips of a pair."""
 
 import random
 from collections.abc import Sequence

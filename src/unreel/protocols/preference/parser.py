@@ -123,7 +123,7 @@ _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
 def parse(text: str, reading: Reading) -> PreferenceVerdict:
-    """Which clip the answer calls real: 1 is the first, 2 the second, as they were shown.
+    """Return the clip that the answer calls real: 1 is the first, 2 the second, as shown.
 
     `strict` wants the digit and nothing else beside a thought, in the last `<answer>` where the prompt
     asks for one; 0, which the printed texts ask for too, names neither. `lenient` also takes the last
@@ -187,7 +187,7 @@ def _in_fields(plain: str) -> Position | Unparsed:
 
 
 def _rows_as_prose(plain: str) -> str:
-    """What a table says of the two clips: a row each, or a column each."""
+    """Return a table about the two clips as prose: a row each, or a column each."""
     rows = table(plain[:_READ])
     if not rows:
         return ""
@@ -279,7 +279,7 @@ def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re
 
 
 def _is_compared(name: re.Match[str]) -> bool:
-    """Whether the clip is named only to set the other one off."""
+    """Return whether the clip is named only for comparison with the other one."""
     return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
 
 

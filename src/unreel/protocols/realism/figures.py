@@ -1,4 +1,4 @@
-"""What `realism` measures: how far scores and reasons agree with people's."""
+"""Metrics of `realism`: agreement of scores and reasons with people's."""
 
 from typing import Final
 

@@ -288,7 +288,7 @@ def _reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:
 
 
 def _reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
-    """What follows the last heading of `reason`, up to the next heading or the end of the thought."""
+    """Return the text after the last heading of `reason`, up to the next heading or the end of the thought."""
     start, end = None, len(text)
     for head in _HEADS[mode].finditer(text):
         if head[reason]:

@@ -53,7 +53,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
 
 
 def _family(truth: Rating) -> str:
-    """What the errors are about. Only a flawless clip is known to have none where nobody says."""
+    """Return the error family. Without a statement, only a flawless clip is known to have none."""
     if truth.family is not None:
         return truth.family.value
     if truth.score == _FLAWLESS:

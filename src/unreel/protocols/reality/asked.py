@@ -67,19 +67,19 @@ class Asked:
         return sorted({makers[0] for makers in self.kinds if makers})
 
     def made_by(self, maker: str | None) -> BoolArray:
-        """Which of them `maker` made; `None`: which are real."""
+        """Return a mask of the clips that `maker` made; `None`: of the real ones."""
         own = [maker in makers if maker else not makers for makers in self.kinds]
         chosen: BoolArray = np.array(own, np.bool_)[self.kind]
         return chosen
 
     @property
     def generated(self) -> BoolArray:
-        """Which of them are generated."""
+        """Return a mask of the generated clips."""
         return ~self.made_by(None)
 
     @property
     def valid(self) -> BoolArray:
-        """Which of them were called something."""
+        """Return a mask of the clips with a predicted label."""
         valid: BoolArray = self.said != CALLS[None]
         return valid
 
@@ -91,12 +91,12 @@ class Asked:
 
     @property
     def calls(self) -> Calls:
-        """What they are and what they were called."""
+        """Return the true and predicted labels."""
         return Calls(self.ties, self.generated, self.said)
 
     @property
     def coverage(self) -> Coverage:
-        """How many of them were called something."""
+        """Return the number of clips with a predicted label."""
         return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
 
     @property

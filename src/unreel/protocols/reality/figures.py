@@ -1,4 +1,4 @@
-"""What `reality` measures: accuracies over real clips and each creator's, and who is caught."""
+"""Metrics of `reality`: accuracies over real clips and each creator's, and detection rates."""
 
 from dataclasses import replace
 from typing import Final

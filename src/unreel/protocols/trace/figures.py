@@ -1,4 +1,4 @@
-"""What `trace` measures: labels, explanations, boxes and starts, each step harder than the one before."""
+"""Metrics of `trace`: labels, explanations, boxes and onsets, each step harder than the one before."""
 
 from dataclasses import replace
 from typing import Final

@@ -46,7 +46,7 @@ _REASON: Final = {
 
 
 def parse(text: str, reading: Reading) -> TraceVerdict:
-    """What `text` says, part by part; a thought is not read, closed or not.
+    """Parse `text` part by part; thoughts are ignored, closed or not.
 
     `strict` wants the form that `reading.prompt` asks for: tags, or the trained sentences; a part given
     twice with different contents is ambiguous. `lenient` reads all that `strict` reads, else either
@@ -76,7 +76,7 @@ def parse(text: str, reading: Reading) -> TraceVerdict:
 def _else(
     formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    """What free prose says, where it says it once and no form holds the part."""
+    """Return the value from free prose, if it occurs once and no formal part contains it."""
     if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
         return formal
     readings = {

@@ -261,5 +261,5 @@ def _in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box |
 
 
 def _are_parts(corners: Sequence[Fraction]) -> bool:
-    """Whether the numbers are parts of 1, not counts: none above 1, and one of them broken."""
+    """Return whether the numbers are fractions instead of counts: none above 1, and one not an integer."""
     return max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)

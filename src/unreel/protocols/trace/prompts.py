@@ -49,5 +49,5 @@ _NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
 
 
 def asks_time(variant: str) -> bool:
-    """Whether the prompt of that name asks when a trace begins."""
+    """Return whether the prompt of that name asks for the onset of a trace."""
     return variant not in _NO_TIME

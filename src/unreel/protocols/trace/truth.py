@@ -1,4 +1,4 @@
-"""What people say of one annotation row of `trace`."""
+"""Human annotation of one row of `trace`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class TraceTruth:
 
     @property
     def explanation(self) -> str:
-        """Why it looks generated; "" when nobody wrote it down."""
+        """Return the explanation; "" if there is none."""
         return self.trace.explanation if self.trace else ""
 
 

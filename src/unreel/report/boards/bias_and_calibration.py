@@ -1,4 +1,4 @@
-"""What a reviewer does whatever it is shown: leaning to one side, being sure, boxing the whole frame."""
+"""Behaviour of a reviewer independent of the input: bias to a label, certainty, boxes of the whole frame."""
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.calibration import Ladder, calibrate_labels, climb
@@ -23,7 +23,7 @@ _CALLED = {0: "called real", 1: "called generated"}
 
 
 def bias(board: Board) -> Panel | None:
-    """Whether a reviewer leans to real, to generated, or to the clip that comes first."""
+    """Return the panel of biases to real, to generated, or to the first clip."""
     figures = board.asked.figures
     if not figures.sides:
         return None
@@ -82,7 +82,7 @@ def bias(board: Board) -> Panel | None:
 
 
 def calibration(board: Board) -> Panel | None:
-    """Whether what is told comes true."""
+    """Return the panel of calibration."""
     match board.asked.wording.decides:
         case "label":
             return _labels(board)
@@ -93,7 +93,7 @@ def calibration(board: Board) -> Panel | None:
 
 
 def whole_frames(board: Board) -> Panel | None:
-    """How often a box names the whole frame, which says nothing about the place; where one is asked for."""
+    """Return the panel of whole-frame boxes, which carry no position, if boxes are requested."""
     if not board.asked.needs_box_space:
         return None
     figure = board.asked.figures["whole-frame-boxes"]

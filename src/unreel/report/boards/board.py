@@ -92,7 +92,7 @@ class Board:
 
     @property
     def name(self) -> str:
-        """What it is called: the instrument, the benchmark, its part, and what else sets it apart."""
+        """Return the name: protocol, benchmark, part, and further distinctions."""
         parts = dict.fromkeys((self.benchmark, self.extent, *self.told))
         return f"{self.title}: {', '.join(part for part in parts if part not in ('', self.title))}"
 

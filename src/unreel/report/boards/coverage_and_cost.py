@@ -1,4 +1,4 @@
-"""What became of the questions, and what the answers cost."""
+"""Outcomes of the questions, and the cost of the answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

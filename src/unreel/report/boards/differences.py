@@ -23,7 +23,7 @@ _CLAIMS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What the first has more than the second of the figure that ranks both."""
+    """Difference of the ranking metric between the first and the second."""
 
     measured: Measured
     figure: Figure
@@ -51,7 +51,7 @@ def compare(first: Entrant, second: Entrant) -> Difference:
 
 
 def tell_difference(board: Board, first: Contender, second: Contender) -> str:
-    """Which of two leads, or that it is not known: a sentence that the paired difference bears out."""
+    """Return a sentence on which of two leads, or that it is unknown, based on the paired difference."""
     difference = compare(first.entrant, second.entrant)
     measured = difference.measured
     if isinstance(measured, Unmeasured):

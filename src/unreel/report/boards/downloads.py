@@ -49,7 +49,7 @@ def table_files(table: Table) -> dict[str, str]:
 
 
 def latex_block(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What a page needs to save the LaTeX among `files` itself, for its data."""
+    """Return the page data that saves the LaTeX among `files`."""
     latex = {name: text for name, text in files.items() if name.endswith(".tex")}
     return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 

@@ -44,7 +44,7 @@ class Breakdown:
 
 
 def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
-    """How each creator's clips fared, for instruments that tell."""
+    """Return the results per creator, for protocols that have them."""
     instrument = entrants[0].instrument
     figures = instrument.figures
     if figures.per_creator is not None:
@@ -64,14 +64,14 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
 
 
 def by_part(entrants: Sequence[Entrant], kind: str) -> list[Breakdown]:
-    """How the parts that the benchmark names fared; `kind` is one of `PARTS`."""
+    """Return the results per named part of the benchmark; `kind` is one of `PARTS`."""
     figures = entrants[0].instrument.figures
     found = [_told_of(entrants, figures[name], kind) for name in figures.by_part]
     return [breakdown for breakdown in found if breakdown.cells]
 
 
 def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
-    """How each kind of trace fared; empty for other instruments and where nobody named a kind."""
+    """Return the results per kind of trace; empty for other protocols and for unnamed kinds."""
     figures = entrants[0].instrument.figures
     if not figures.by_category:
         return []
@@ -112,7 +112,7 @@ def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
 
 
 def _told_of(entrants: Sequence[Entrant], figure: Figure, kind: str = "") -> Breakdown:
-    """What the scorecards tell of each creator, or of each part of that kind."""
+    """Return the scorecards' values per creator, or per part of that kind."""
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
@@ -197,7 +197,7 @@ def _seconds(item: Item) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upshot:
-    """What became of the questions, each counted once."""
+    """Outcomes of the questions, each counted once."""
 
     n_asked: int
     readable: int
@@ -210,7 +210,7 @@ class Upshot:
 
 
 def upshot_of(entrant: Entrant) -> Upshot:
-    """How many questions ended in something that can be scored, and why the others did not."""
+    """Return the number of scorable answers, and the reasons for the others."""
     readable = sum(decided(row.outcome) is not None for row in _firsts(entrant.items))
     card = entrant.card
     return Upshot(

@@ -16,7 +16,7 @@ from unreel.report.boards.tables import (
 
 
 def more(board: Board) -> Panel | None:
-    """What an instrument measures beside its leading figures, as far as somebody has it."""
+    """Return the panel of further metrics of a protocol, as far as an entrant has them."""
     tables = [table for table in (_figures(board), _confusion(board)) if table is not None]
     if not tables:
         return None

@@ -1,4 +1,4 @@
-"""What boards and their contenders are called where several boards are in one report."""
+"""Names of boards and their contenders in a report of several boards."""
 
 import itertools
 from collections import Counter
@@ -52,12 +52,12 @@ def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
 
 
 def full_name(board: Board, contender: Contender) -> str:
-    """What it is called beside contenders of other boards."""
+    """Return the name next to contenders of other boards."""
     return " · ".join((contender.name, *board.told))
 
 
 def _condition(board: Board, parts: Sequence[str]) -> list[str]:
-    """What all contenders of the board were asked with, of those parts."""
+    """Return the shared condition of all contenders of the board, of those parts."""
     own = differing([entrant.condition for entrant in board.entrants])
     return board.entrants[0].condition.words([part for part in parts if part not in own])
 

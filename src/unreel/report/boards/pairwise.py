@@ -37,7 +37,7 @@ _COLUMNS: Final = (
 
 
 def differences(board: Board, beside: Sequence[Board] = ()) -> Panel | None:
-    """How far every two lie apart, and whether that can be chance among so many comparisons.
+    """Return the panel of pairwise differences, corrected for the number of comparisons.
 
     `beside` are boards over other parts of the same benchmark: the clips in common tell there too.
     """

@@ -18,7 +18,7 @@ _FILTERS: Final = ("creator", "category")
 
 
 def creators(board: Board) -> Panel | None:
-    """How often each creator's clips are caught."""
+    """Return the panel of detection rates per creator."""
     breakdowns = by_creator(board.entrants)
     if not any(breakdown.cells for breakdown in breakdowns):
         return None
@@ -31,7 +31,7 @@ def creators(board: Board) -> Panel | None:
 
 
 def categories(board: Board) -> Panel | None:
-    """How often each kind of trace is caught, and how well it is placed."""
+    """Return the panel of detection and localisation per kind of trace."""
     breakdowns = by_category(board.entrants)
     if not breakdowns:
         return None

@@ -28,7 +28,7 @@ NOBODY: Final = Beside()
 
 
 def people_beside(entrant: Entrant) -> Beside:
-    """What people are worth on the benchmark that `entrant` was asked about, by the same instrument."""
+    """Return the human scores on the benchmark of `entrant`, by the same protocol."""
     try:
         people = read_people(Path(entrant.benchmark))
     except UnreadableSourceError as error:

@@ -47,7 +47,7 @@ class Printed:
 
 
 def printed_board(protocol: str) -> Printed | None:
-    """What is published under that instrument; `None` where no table has one figure for a reviewer."""
+    """Return the published board of that protocol; `None` if no table has one figure per reviewer."""
     if protocol not in _TABLES:
         return None
     name, column, figures, factor = _TABLES[protocol]

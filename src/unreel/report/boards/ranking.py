@@ -1,4 +1,4 @@
-"""Who is best, and how fast each falls from the easy question to the hard ones."""
+"""Panels of the ranking, and of the decrease from the easy question to the hard ones."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Who can be ranked. Each is looked at alone: nobody on a board decides about another."""
+"""Conditions for a rank. Each entrant is checked alone."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _NAMED: Final = 3
 
 
 def why_unranked(entrant: Entrant, ranks_by: str) -> str:
-    """What `entrant` lacks for a place among others, in words; "" when it lacks nothing.
+    """Return the reason why `entrant` has no rank, as text; "" if it has one.
 
     A figure over some of the creators is no figure over all: real clips, and the clips of each
     creator, need one readable answer.

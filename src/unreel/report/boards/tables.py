@@ -27,7 +27,7 @@ def figure_column(figure: Figure) -> Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What stands in one place. Empty text beside a `note` is a number that was not measured."""
+    """Content of a table cell. Empty text with a `note` is an unmeasured number."""
 
     text: str = ""
     number: Estimate | float | None = None
@@ -71,7 +71,7 @@ class Table:
 
     @property
     def promise(self) -> str:
-        """How often its intervals hold the truth; "" where it has none."""
+        """Return a sentence about the coverage of its intervals; "" if it has none."""
         numbers = (cell.number for line in self.lines for cell in line.cells)
         estimates = [number for number in numbers if isinstance(number, Estimate)]
         return how_often_held(estimates, kind="metric") if estimates else ""

@@ -23,7 +23,7 @@ _SCRIPTS: Final = ("unreel.report.clips:page.js",)
 
 
 def page_file(number: int) -> str:
-    """Where the page of that number lies, counted from 0."""
+    """Return the file name of the page of that number, counted from 0."""
     return f"{FOLDER}/{number + 1:04d}.html"
 
 
@@ -40,11 +40,11 @@ class Book:
 
     @property
     def n_pages(self) -> int:
-        """How many there are."""
+        """Return the number of pages."""
         return -(-len(self.lines) // CHUNK)
 
     def holds(self, number: int) -> list[list[int]]:
-        """Whose clips the page has, of which kinds, and who answered how: what filters go by."""
+        """Return the filter data of the page: creators, kinds of clips, and answers."""
         lines = self._lines(number)
         return [
             sorted({creator for _, _, creator, _, _ in lines}),
@@ -53,7 +53,7 @@ class Book:
         ]
 
     def made(self, number: int, packed: str) -> str:
-        """What tells the page from one of another report: it follows from all that the page means."""
+        """Return the identity of the page, derived from all of its content."""
         words = [self.names, self.creators, self.kinds, self._lines(number)]
         return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
 

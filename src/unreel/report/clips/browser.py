@@ -34,7 +34,7 @@ _Sheet = tuple[tuple[int, Item], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """What the first page keeps of the clips; the others are files beside it."""
+    """Data of the clips on the first page; the other pages are separate files."""
 
     index: Mapping[str, Any]
     """With the lines of the first page, and what each page holds."""
@@ -286,7 +286,7 @@ def _rating(rating: Rating | None) -> dict[str, Any] | None:
 
 
 def _votes(entry: Entry) -> list[int] | None:
-    """How many people said generated, and how many were asked."""
+    """Return the number of votes for generated, and of all votes."""
     if not entry.votes:
         return None
     return [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
@@ -350,7 +350,7 @@ def _parts_unread(outcome: Any) -> Iterator[tuple[str, str]]:
 
 
 def _comparisons(item: Item, verdict: TraceVerdict) -> list[dict[str, Any]]:
-    """How the answer compares with each trace that people marked."""
+    """Return the comparison of the answer with each annotated trace."""
     comparisons = []
     for row in item.rows:
         truth, comparison = row.truth, {}

@@ -1,4 +1,4 @@
-"""What a reviewer got wrong, could not be read in, or failed at: the worst first."""
+"""Wrong, unreadable and failed answers of a reviewer, worst first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def _reason(item: Item) -> str:
 
 
 def _miss(item: Item) -> int:
-    """How many points a score lies from people's."""
+    """Return the distance of a score from people's in points."""
     decision = decided(item.outcome)
     is_score = isinstance(item.outcome, RealismVerdict) and decision is not None
     return abs(int(decision) - item.rows[0].truth.score) if is_score else 0

@@ -8,7 +8,7 @@ MARKS: Final = "Visible marks"
 
 
 class Found(StrEnum):
-    """What a look at the file brought."""
+    """Result of inspecting the file."""
 
     SOMETHING = "something"
     NOTHING = "nothing"
@@ -17,7 +17,7 @@ class Found(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was looked for, and what that brought."""
+    """Searched property, and its result."""
 
     name: str
     found: Found

@@ -53,7 +53,7 @@ _STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What was written."""
+    """Written files of the evidence."""
 
     page: Path
     result: Path
@@ -64,7 +64,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """What a page tells beside the opinions."""
+    """Data of a page besides the opinions."""
 
     origin: Origin
     made_at: datetime
@@ -187,7 +187,7 @@ def build_page(
 def _document(
     review: Review, background: Background, *, annotated: Path | Failure, stills: Stills
 ) -> str:
-    """What the page tells, for programs."""
+    """Return the content of the page as JSON."""
     document = {
         **FORM,
         "made_by": f"unreel {version('unreel')}",

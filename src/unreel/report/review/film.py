@@ -61,7 +61,7 @@ def _require(made: object) -> None:
 
 
 def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> Commentary:
-    """What is drawn: a lane for what is known, and one for each reviewer, whatever it said."""
+    """Return the drawings: one lane for known traces, and one per reviewer."""
     lanes = list(_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
     if len(lanes) > _MOST_LANES:

@@ -1,4 +1,4 @@
-"""Where and when something was found, and by whom: as tracks of the player."""
+"""Positions and times of findings by reviewer, as tracks of the player."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -76,7 +76,7 @@ _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 
 
 def look_for_marks(file: Path, reader: MediaReader) -> Check:
-    """What lies over the picture of the clip at `file`; what could not be looked for is told."""
+    """Search the clip at `file` for overlays; report what could not be searched."""
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return marks_not_looked_for(plain(str(sampled)))

@@ -26,7 +26,7 @@ PARSERS: Final[dict[Mode, str]] = {
 
 
 def tone(opinion: Opinion) -> Tone:
-    """Which of four colours an opinion has; no verdict is never shown as one."""
+    """Return the colour of an opinion; a missing verdict has its own."""
     if opinion.verdict is None or not opinion.is_readable:
         return "failed"
     decision = opinion.decision
@@ -35,7 +35,7 @@ def tone(opinion: Opinion) -> Tone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far several reviewers agree under one instrument: counts, not rates."""
+    """Agreement of several reviewers under one protocol, as counts."""
 
     protocol: str
     said: Mapping[str, int]
@@ -52,7 +52,7 @@ class Agreement:
 
     @property
     def counts(self) -> str:
-        """How many said what, and how far their marks lie from each other."""
+        """Return the counts of answers, and the distance between their marks."""
         asked = sum(self.said.values()) + self.n_silent
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
         counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
@@ -63,7 +63,7 @@ class Agreement:
 
 
 def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:
-    """How far they agree under each instrument; nothing where there is one reviewer."""
+    """Return the agreement under each protocol; empty for one reviewer."""
     if len({opinion.reviewer for opinion in opinions}) == 1:
         return []
     asked = dict.fromkeys(opinion.question.instrument.protocol for opinion in opinions)
@@ -71,7 +71,7 @@ def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:
 
 
 def agreement(opinions: Sequence[Opinion], asked: str) -> Agreement:
-    """What the opinions under the instrument `asked` have in common."""
+    """Return the agreement of the opinions under the protocol `asked`."""
     answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == asked]
     readable = [opinion for opinion in answers if opinion.is_readable]
     verdicts = [opinion.verdict for opinion in readable]

@@ -1,4 +1,4 @@
-"""What a file itself says, before any model is asked."""
+"""Information in the file itself, before any model is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ class Origin:
 
 
 def read_origin(clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool) -> Origin:
-    """What the file of `clip` says; a clip that was `drawn` by this package carries no marks."""
+    """Return the origin stated by the file of `clip`; a `drawn` clip of this package has no marks."""
     file = Path(clip.location)
     provenance = read_provenance(file, without_seccomp=without_seccomp)
     if drawn:
@@ -38,6 +38,6 @@ def read_origin(clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn
 
 
 def tell_origin(facts: ClipFacts, *, marks: Check, provenance: Provenance) -> Origin:
-    """What was found, the strongest kind of evidence first."""
+    """Return the findings, strongest kind of evidence first."""
     own = (marks, tell_credentials(provenance), tell_programs(facts), tell_passes(facts))
     return Origin(provenance=provenance, checks=own)

@@ -1,4 +1,4 @@
-"""Which programs wrote a file, by the names that they left, and what that tells of its way."""
+"""Programs that wrote a file, by the names in its tags, and their meaning."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -84,6 +84,6 @@ def _place(tag: Tag) -> str:
 
 
 def _whose(tag: Tag) -> str:
-    """Whose name it is, where that cannot be seen."""
+    """Return the owner of the name, if it is not obvious."""
     owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
     return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""

@@ -1,4 +1,4 @@
-"""What a file says of its own origin: its C2PA manifest, read in a confined process.
+"""Origin stated by the file: its C2PA manifest, read in a sandboxed process.
 
 A manifest is a signed claim, no proof of what the picture shows; its absence proves nothing at all.
 """
@@ -34,7 +34,7 @@ Text = Annotated[str, Field(max_length=300), AfterValidator(readable)]
 
 
 class ManifestState(StrEnum):
-    """How far the manifest of a file can be believed."""
+    """Trust state of a file's manifest."""
 
     NOT_LOOKED_FOR = "not-looked-for"
     ABSENT = "absent"
@@ -61,7 +61,7 @@ class Manifest(BaseModel):
 
 
 class Provenance(BaseModel):
-    """What was found, and a sentence that says no more than it means."""
+    """Result of the manifest check, with a sentence of its exact meaning."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -20,7 +20,7 @@ _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": Fal
 
 
 def manifest(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
-    """What the manifest says of itself, or why there is none to read."""
+    """Return the manifest's content, or the reason why it cannot be read."""
     try:
         with (
             c2pa.Settings.from_dict(_SETTINGS) as settings,

@@ -1,4 +1,4 @@
-"""How often a reviewer was right before: its figure from runs over a benchmark with known truth."""
+"""Record of a reviewer: its accuracy in runs over a benchmark with ground truth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def _tell(figure: Figure, value: Measured) -> str:
 
 
 def tell_record(opinion: Opinion, records: Sequence[Record]) -> str:
-    """How often the reviewer of `opinion` is right with that question under that condition."""
+    """Return the accuracy of the reviewer of `opinion` for that question and condition, as text."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
     alike = [record for record in own if record.instrument == opinion.question.instrument]
     if found := matching(opinion, records):

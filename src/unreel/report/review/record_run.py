@@ -1,4 +1,4 @@
-"""What a stored run tells of its reviewer, for the page of a single clip."""
+"""Record of a reviewer from a stored run, for the page of a single clip."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whose verdict holds, in words: what the terminal, the page and the annotated copy say alike."""
+"""Sentences about the stability of verdicts for terminal, page and annotated copy."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -62,7 +62,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What somebody marked, at the instant that is shown of it."""
+    """Annotated fault, at its shown timestamp."""
 
     reviewer: str
     kind: Literal["truth", "answer"]

@@ -1,4 +1,4 @@
-"""What is to be read with care on a season's pages, in whole sentences: gaps, copies, and the best of several tries."""
+"""Warnings on a season's pages as sentences: gaps, copies, and the best of several attempts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from unreel.core.server import hide_addresses
 
 
 def gaps(entrants: Entrants) -> Iterator[str]:
-    """Who took no part, and who was taken out."""
+    """Yield the entrants that took no part or were withdrawn."""
     for each in entrants.reviewers:
         if each.unfitted:
             yield hide_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
@@ -25,7 +25,7 @@ def gaps(entrants: Entrants) -> Iterator[str]:
 
 
 def edits(log: History) -> Iterator[str]:
-    """What was changed in the log after it was written."""
+    """Yield the changes made to the log after it was written."""
     for problem in log.broken:
         yield f"The log of entries is not as it was written: {problem}."
 
@@ -42,7 +42,7 @@ def copies(play: Play, *, seed: int) -> Iterator[str]:
 
 
 def seen_before(folder: SeasonFolder, play: Play) -> Iterator[str]:
-    """Who is better on scenes that all know than on hidden ones, or repeats labels that were published as a trap."""
+    """Yield entrants that are better on public scenes than on hidden ones, or repeat labels published as a trap."""
     recipe = stored_recipe(folder)
     hidden = find_hidden(folder.path, recipe, play.lineup.scenes)
     for gap in compare_hidden(play, hidden) if hidden else ():

@@ -1,4 +1,4 @@
-"""What one change does, all else being equal, and who leans towards real: the panels of ablations."""
+"""Panels of ablations: effects of single changes, and biases towards real."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

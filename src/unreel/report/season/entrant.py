@@ -1,4 +1,4 @@
-"""What the pages of reviewers and creators share: figures under each condition, and the frame of the page."""
+"""Shared parts of reviewers' and creators' pages: metrics per condition, and the page frame."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,7 @@ class EntrantPage:
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Return the heading."""
         return REAL_TITLE if self.name == REAL else self.name
 
     @property
@@ -86,7 +86,7 @@ def cut(table: Table) -> Table:
 
 
 def tell_places(season: Season, standings: Sequence[Standing | None]) -> str:
-    """Where an entrant stands under each condition, as a sentence."""
+    """Return the ranks of an entrant under each condition, as a sentence."""
     pairs = zip(season.standings, standings, strict=True)
     return "; ".join(f"{board.condition}: {_place(standing)}" for board, standing in pairs) + "."
 

@@ -1,4 +1,4 @@
-"""What was said of each clip, picked out of the columns of a play."""
+"""Answers about each clip, selected from the columns of a play."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -38,11 +38,11 @@ class Heard:
         return np.flatnonzero(np.isin(self.source, places))
 
     def maker(self, clip: int) -> str:
-        """Who made that clip."""
+        """Return the creator of that clip."""
         return self.play.lineup.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:
-        """What that reviewer said of the clip; "" where it was not asked."""
+        """Return the reviewer's answer about the clip; "" if it was not asked."""
         return WORDS.get(int(self.said[reviewer, clip]), "")
 
     def asked(self, reviewer: int) -> npt.NDArray[np.bool_]:

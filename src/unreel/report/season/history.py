@@ -1,4 +1,4 @@
-"""How entrants fared from season to season, in the order in which seasons are given."""
+"""Results of entrants from season to season, in the given order."""
 
 import itertools
 import re
@@ -65,7 +65,7 @@ def _board(season: Season, side: Side) -> tuple[Standing, ...]:
 
 
 def _steps(seasons: Sequence[Season]) -> list[str]:
-    """What each season is called on the axis; no two alike."""
+    """Return a unique axis label for each season."""
     names = [season.name for season in seasons]
     plain = all(map(_PLAIN.fullmatch, names)) and len(set(names)) == len(names)
     return names if plain else [f"season {number}" for number, _ in enumerate(names, start=1)]

@@ -26,7 +26,7 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Where the results are listed."""
+    """Location of the listed results."""
 
     dataset: str
     """`OWNER/NAME` of the benchmark on the hub."""
@@ -57,7 +57,7 @@ def hub_files(season: Season, listing: Listing) -> dict[str, str]:
 
 
 def task_id(season: Season, side: Side, board: Standings) -> str:
-    """What the hub calls one board: by its condition, and by its number where another one has the same letters."""
+    """Return the hub's name of one board: from its condition, with a number if the name is taken."""
     words = [_word(each.condition) for each in season.standings]
     number = season.standings.index(board)
     again = f"-{number + 1}" if words[number] in words[:number] else ""

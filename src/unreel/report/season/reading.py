@@ -45,7 +45,7 @@ _HIDING: Final = "Some scenes are hidden while the season is on, so these pages 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How much of a season is read."""
+    """Amount of data to read from a season."""
 
     resamples: int = RESAMPLES
     reveals: bool = False
@@ -123,7 +123,7 @@ def _clips(
 
 
 def _key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
-    """Whose clip a row of the table is, as boards call it, and of which scene."""
+    """Return the creator (by board title) and scene of a row."""
     creator = shown.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == Side.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
@@ -166,7 +166,7 @@ def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, 
 def _words(
     folder: SeasonFolder, entrants: Entrants, plays: Sequence[Play]
 ) -> dict[tuple[str, str, str], str]:
-    """What reviewers wrote where they were not right; rules that answer by themselves write nothing."""
+    """Return the reviewers' texts for wrong answers; rule-based reviewers have none."""
     settings, shown = read_settings(), entrants.shown(entrants.reviewers)
     words = {}
     for play in plays:
@@ -183,7 +183,7 @@ def _words(
 
 
 def _attempts(tries: Sequence[Tries], plays: Sequence[Play]) -> dict[str, int]:
-    """How often the team of each row submitted something for that board."""
+    """Return the number of submissions of each row's team to that board."""
     return {row: t.submitted for play in plays for t in tries for row in rows_of(t, play)}
 
 

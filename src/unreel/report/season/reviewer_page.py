@@ -105,7 +105,7 @@ def _mistake_table(season: Season, table: Heard, sheet: str, name: str, *, file:
 
 
 def _reasons(season: Season, play: Play, name: str) -> defaultdict[str, str]:
-    """What it gave as its reason, by clip; empty where it never gave one."""
+    """Return its reason for each clip; empty if it never gave one."""
     known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
     return defaultdict(str, {clip: short(words) for clip, words in known if words})
 

@@ -1,4 +1,4 @@
-"""Which clips of a season may be watched on its pages, and what the player is told of them."""
+"""Select the clips of a season that may be shown on its pages, and their player data."""
 
 from collections.abc import Callable
 from typing import Final, Literal

@@ -65,7 +65,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the pages hold, and where they are."""
+    """Counts and location of the written pages."""
 
     page: Path
     size_bytes: int

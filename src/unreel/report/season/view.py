@@ -24,7 +24,7 @@ _SPOKEN: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipTold:
-    """What is known of one clip beside what was said of it."""
+    """Known properties of one clip besides the answers."""
 
     facts: tuple[tuple[str, str], ...] = ()
     """How it came about: model, seed, parameters, as terms and words."""

@@ -1,4 +1,4 @@
-"""What the figures of a season are called on its pages, which of them rank, and which stand first."""
+"""Names of a season's metrics on its pages, their ranking role and their order."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """What the figures of a page mean; headings of tables lead there by `id`."""
+    """Definitions of a page's metrics; table headings link to them by `id`."""
 
     id: str
     figures: tuple[Told, ...]
@@ -100,7 +100,7 @@ def further(side: Side, standings: Sequence[Standing]) -> list[str]:
 
 
 def _is_skill(name: str) -> bool:
-    """Whether the skill model tells it of everybody, and more of it is better."""
+    """Return whether the metric is from the skill model for all entrants, and higher is better."""
     told = figures.figure(name)
     return told.unit == "logit" and told.better == "high"
 

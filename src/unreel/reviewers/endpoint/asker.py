@@ -40,7 +40,7 @@ _NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass(slots=True)
 class _Course:
-    """How far one question has come."""
+    """State of one question."""
 
     body: bytes
     key: str

@@ -53,7 +53,7 @@ class Breaker:
         return self._opened_at_s is not None
 
     def check(self, now_s: float) -> Gate:
-        """What a question may do at `now_s`; a probe must be given back with `record` or `drop`."""
+        """Return the permission for a question at `now_s`; a probe must be returned with `record` or `drop`."""
         if self._opened_at_s is None or self._last is None:
             return Go(probe=False)
         if not self._probing and now_s >= self._probe_at_s:

@@ -1,4 +1,4 @@
-"""How much may be asked and spent: counted before a request is sent, settled after its answer."""
+"""Limits of requests and cost: reserved before a request is sent, settled after its answer."""
 
 import asyncio
 import math
@@ -26,13 +26,13 @@ _FORM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a model's tokens cost. Cached tokens are counted at the full price."""
+    """Price of a model's tokens. Cached tokens are counted at the full price."""
 
     input_usd_per_million: Decimal
     output_usd_per_million: Decimal
 
     def cost_usd(self, usage: Usage) -> Decimal:
-        """What `usage` cost."""
+        """Return the cost of `usage`."""
         paid = (
             usage.input_tokens * self.input_usd_per_million
             + usage.output_tokens * self.output_usd_per_million
@@ -66,7 +66,7 @@ def _is_amount(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What has been asked and spent so far."""
+    """Requests and cost so far."""
 
     n_questions: int
     n_requests: int

@@ -1,4 +1,4 @@
-"""How many requests may be in flight: as many as the server bears, and never more than allowed."""
+"""Number of requests in flight: adapted to the server, and limited."""
 
 import asyncio
 import heapq
@@ -13,7 +13,7 @@ FIRST_LIMIT: Final = 4
 
 
 class Signal(Enum):
-    """What one finished request says about the server's load."""
+    """Load signal of one finished request."""
 
     FINE = auto()
     THROTTLED = auto()

@@ -1,4 +1,4 @@
-"""What each family of models takes and how it speaks of places and times: data, with its reasons.
+"""Families of models: accepted inputs, and the units of positions and times in their answers.
 
 An endpoint does not tell these things, and a wrong guess silently ruins a score, so they are declared.
 A model that no pattern matches is `unknown`: it gets frames and nothing that it might misread.
@@ -25,7 +25,7 @@ Switch = Literal["off", "on"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResizeRule:
-    """How a model's processor resizes a frame: sides to multiples of `multiple`, area within bounds."""
+    """Resize rule of a model's processor: sides to multiples of `multiple`, area within bounds."""
 
     multiple: int
     min_pixels: int
@@ -46,7 +46,7 @@ class ResizeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """What models of one kind accept, and the units in which they answer."""
+    """Accepted inputs of models of one kind, and the units of their answers."""
 
     name: str
     pattern: str

@@ -1,4 +1,4 @@
-"""Which key goes where: a provider's to its own server, yours to the hosts that you named.
+"""Choose the key of a request: a provider's for its own server, yours for the hosts that you named.
 
 A recipe may come from a stranger, and with it the address that is asked. So an address alone never
 brings a key: the environment says which key there is, and the environment says where it may go.
@@ -22,7 +22,7 @@ from unreel.reviewers.endpoint.providers import PROVIDERS, Provider, names_serve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """Where a model is asked, and the variable whose key goes along. It never holds the key."""
+    """URL of a model, and the variable of its key. Never contains the key."""
 
     name: str
     server: Server
@@ -51,7 +51,7 @@ class Contact:
 
 
 def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None) -> Contact:
-    """How `model` is asked: at which server, and with which variable's key.
+    """Return the server of `model`, and the variable of its key.
 
     `key_hosts` is the setting of that name: the hosts that may be sent `OWN_KEY`.
 

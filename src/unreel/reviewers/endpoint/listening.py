@@ -1,4 +1,4 @@
-"""Whether a server of this machine listens, and what it offers: known before a question waits for it."""
+"""Check whether a local server listens and what it offers, before a question waits for it."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ _MOST_MODELS: Final = 20
 
 
 def is_listening(server: Server) -> bool:
-    """Whether something takes connections there; others than this machine are not knocked at."""
+    """Return whether a local server accepts connections; remote hosts are not tested."""
     if not server.is_loopback:
         return True
     try:

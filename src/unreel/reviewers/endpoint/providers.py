@@ -1,4 +1,4 @@
-"""Where models live: `provider/name`, or `provider/name@http://host:port/v1` for a server of one's own."""
+"""Model names: `provider/name`, or `provider/name@http://host:port/v1` for your own server."""
 
 import re
 from collections.abc import Mapping
@@ -77,12 +77,12 @@ class Address:
 
     @property
     def server(self) -> Server:
-        """Who is asked."""
+        """Return the server."""
         return read_server(self.base_url)
 
 
 def names_server(model: str) -> bool:
-    """Whether `model` names one behind a server."""
+    """Return whether `model` names one behind a server."""
     return "/" in model and not model.startswith(LOCAL)
 
 

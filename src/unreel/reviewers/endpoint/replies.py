@@ -1,4 +1,4 @@
-"""What a server's bytes mean: a reply, or a setback with its cause."""
+"""Parse a server's response: a reply, or a failure with its cause."""
 
 import json
 from collections.abc import Mapping

@@ -28,7 +28,7 @@ _SHORTEST_SECRET = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a model is shown clips and how it writes its answer: what differs is part of its name."""
+    """Input and output format of a model; differences from the default are part of its name."""
 
     show: Showing = "frames"
     """Frames one by one, frames as one video for a server of vLLM's, or the whole clip where the
@@ -44,7 +44,7 @@ class Manner:
     """What its boxes count in, where that is not what its family says."""
 
     def label(self) -> str:
-        """What differs from the usual manner."""
+        """Return the differences from the default format."""
         usual = Manner()
         changed = [f.name for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)]
         return ",".join(f"{name}={getattr(self, name)}" for name in changed)
@@ -52,7 +52,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How hard a server may be asked, and how much in all."""
+    """Limits of concurrency, requests and cost for a server."""
 
     max_connections: int = 16
     max_requests: int | None = None

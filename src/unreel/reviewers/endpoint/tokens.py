@@ -1,4 +1,4 @@
-"""How many tokens a question will take, told before it is put: text by its length, pictures by their size.
+"""Estimate the tokens of a question before it is sent: text by its length, pictures by their size.
 
 Servers count in their own ways and change them. So the formula is part of the estimate, and what a
 server counted for answers that are there goes before it.
@@ -40,7 +40,7 @@ _SHORT_SIDE: Final = 768
 
 @dataclass(frozen=True, slots=True)
 class PictureRule:
-    """How a family counts a picture, in words and as a function of width and height."""
+    """Token rule of a family for a picture, as text and as a function of width and height."""
 
     words: str
     count: Callable[[int, int], int]
@@ -48,7 +48,7 @@ class PictureRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What one question brings to a server."""
+    """Tokens of one question."""
 
     n_frames: int
     text_tokens: int
@@ -101,7 +101,7 @@ _OTHERWISE: Final = PictureRule(
 
 
 def picture_rule(family: Family) -> PictureRule:
-    """How models of `family` count a picture."""
+    """Return the token rule of `family` for a picture."""
     resize = family.resize
     if resize is None:
         return _RULES.get(family.name, _OTHERWISE)
@@ -110,7 +110,7 @@ def picture_rule(family: Family) -> PictureRule:
 
 
 def load_of(question: Question, clips: Sequence[Clip], family: Family) -> Load:
-    """What `question` about `clips` brings, where their frames are shown."""
+    """Return the tokens of `question` about `clips` with their frames."""
     condition, instrument = question.condition, question.instrument.protocol
     rule, marked = picture_rule(family), shows_times(instrument, condition.marks)
     characters = sum(map(len, around_clips(protocol(instrument).prompt(condition.prompt).text)))

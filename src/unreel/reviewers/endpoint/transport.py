@@ -20,7 +20,7 @@ _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """What the server sent, whatever its status."""
+    """Response of the server with any status."""
 
     status: int
     body: bytes = field(repr=False)
@@ -35,7 +35,7 @@ class UnsentRequest(Failure):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Where bodies are posted below the address, and what they are."""
+    """Path below the server's URL, and type of the posted bodies."""
 
     path: str
     kind: str = "application/json"

@@ -39,7 +39,7 @@ class Specimen:
 
     @property
     def creator(self) -> str | None:
-        """Who made it; `None` for a real clip."""
+        """Return the creator; `None` for a real clip."""
         return self.origin.creator if isinstance(self.origin, Generated) else None
 
 
@@ -54,7 +54,7 @@ class LogisticModel:
     intercept: float
 
     def p_generated(self, features: Features) -> float:
-        """How probable it holds the clip to be generated, both sides being equally frequent."""
+        """Return the probability that the clip is generated, for balanced labels."""
         values = np.array([features.get(name, 0.0) for name in self.names])
         scaled = (values - self.centre) / self.spread
         return float(expit(scaled @ self.weights + self.intercept))

@@ -1,4 +1,4 @@
-"""What is held out when a clip is judged: its creator with its part, its scene with its fold.
+"""Held-out groups when a clip is judged: its creator with its part, its scene with its fold.
 
 Scenes are dealt to folds, for real and generated clips alike, so that each fold holds both sides; creators are dealt to parts. A
 *cell* is a part and a fold. Its model is fitted without the creators of the part and without the scenes of the fold, and judges
@@ -29,7 +29,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a clip is. A clip on its own is a scene of its own."""
+    """Group of a clip. A clip without a group is its own scene."""
 
     creator: str | None
     """`None` for a real clip."""

@@ -14,7 +14,7 @@ def fit_metadata(specimens: Iterable[Specimen], *, seed: int = 0) -> FittedRevie
 
 
 def stream_features(facts: ClipFacts) -> Features:
-    """What container, codecs, size, rate, length and sound say, as numbers."""
+    """Return container, codecs, size, rate, length and sound as numbers."""
     return dict(_picture(facts)) | dict(_sound(facts))
 
 

@@ -61,7 +61,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
 
 
 def adapter_arguments(adapters: Sequence[Adapter]) -> Sequence[str]:
-    """What vLLM is told to serve `adapters` beside their base."""
+    """Return vLLM's arguments for serving `adapters` with their base."""
     if not adapters:
         return ()
     most = max(adapter.rank for adapter in adapters)
@@ -87,7 +87,7 @@ def read_object(file: Path, remedy: str) -> Mapping[str, Any]:
 
 
 def _tensor_names(file: Path, remedy: str) -> list[str]:
-    """What a file of tensors says that it holds."""
+    """Return the declared names in a file of tensors."""
     try:
         with file.open("rb") as opened:
             (length,) = struct.unpack("<Q", opened.read(8))

@@ -211,7 +211,7 @@ def _untaught(folder: Path, form: Form) -> Taught:
 
 
 def title(folder: Path) -> str:
-    """What people call it: its folder, with the training's where it has no name of its own."""
+    """Return the display name: its folder, with the training's if it has no name of its own."""
     return "-".join(reversed(list(_words(folder.resolve())))) or "model"
 
 

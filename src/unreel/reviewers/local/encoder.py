@@ -82,7 +82,7 @@ class Encoder:
 
     @property
     def taught(self) -> Taught:
-        """How its checkpoint is asked."""
+        """Return the input format of its checkpoint."""
         return self._taught
 
     @property
@@ -97,7 +97,7 @@ class Encoder:
 
     @property
     def processor(self) -> Any:
-        """What transformers' own trainers tokenise with."""
+        """Return the processor that transformers' own trainers tokenise with."""
         return self._processor
 
     def save(self, folder: Path) -> None:
@@ -188,7 +188,7 @@ class Encoder:
         return text
 
     def _impossible(self, sheet: Sheet, target: str | None) -> str:
-        """Why `sheet` cannot be put as the model is asked; "" where it can."""
+        """Return the reason why `sheet` cannot be encoded for the model; "" if it can."""
         said = sheet.prompt + (target or "")
         if hidden := next((word for word in self._special if word in said), None):
             return f"the text holds {hidden!r}, which is a mark of the model's own"

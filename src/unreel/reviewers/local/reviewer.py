@@ -98,7 +98,7 @@ class LocalReviewer:
             await asyncio.to_thread(worker.join)
 
     def _cannot_switch(self, sheet: Sheet) -> str:
-        """Why it cannot be told to think or not to, as the condition asks; "" where it can."""
+        """Return the reason why thinking cannot be switched as the condition requires; "" if it can."""
         thinking, own = sheet.condition.thinking, family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""

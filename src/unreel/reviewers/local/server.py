@@ -53,7 +53,7 @@ class Engine:
 
 
 def find_engine(python: Path, plan: ServingPlan) -> Engine:
-    """What the interpreter has, before it is started.
+    """Return the vLLM installation of the interpreter, before it is started.
 
     Raises:
         InvalidSettingError: It has no vLLM, or one that cannot serve the plan.

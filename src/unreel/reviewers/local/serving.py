@@ -1,4 +1,4 @@
-"""What `unreel serve` starts: vLLM's server with a checkpoint and its adapters, decided before anything runs."""
+"""Start plan of `unreel serve`: vLLM's server with a checkpoint and its adapters."""
 
 import json
 import re
@@ -57,7 +57,7 @@ _ON_PROCESSORS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a server listens, and on what it computes."""
+    """Address of a server, and its devices."""
 
     host: str = LOOPBACK
     port: int = 8000
@@ -67,7 +67,7 @@ class Place:
 
     @property
     def url(self) -> str:
-        """What is asked from this machine."""
+        """Return the local URL."""
         host = LOOPBACK if self.host == "0.0.0.0" else self.host  # noqa: S104  where it listens
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -190,7 +190,7 @@ def _served(
 
 
 def _box_space(base: Path, family: FamilyName, form: Form, taught: Taught | None) -> str | None:
-    """What boxes count in, where whoever asks would not know it from the family's name."""
+    """Return the coordinate space of boxes, if it does not follow from the family's name."""
     known = find_family(family)
     convention = known.boxes if taught is None else taught.box_space
     if convention != known.boxes and convention in {"permille", "unit"}:

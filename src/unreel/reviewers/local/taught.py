@@ -1,4 +1,4 @@
-"""How a checkpoint was taught to be asked: written beside its weights, and kept to by all who ask it."""
+"""Input format of a trained checkpoint: stored with its weights, and used by all callers."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -42,7 +42,7 @@ class Taught(Section):
     """Of that model's weights."""
 
     def condition(self, protocol: str) -> Condition | None:
-        """How it was taught to answer the instrument of that name; `None` where it was not."""
+        """Return the training condition of the protocol of that name; `None` if there is none."""
         for taught in self.instruments:
             if taught.protocol == protocol:
                 return taught.condition.as_condition()
@@ -50,7 +50,7 @@ class Taught(Section):
 
 
 def read_taught(folder: Path) -> Taught | None:
-    """What the checkpoint in `folder` declares; `None` for a model that unreel did not train."""
+    """Return the declaration of the checkpoint in `folder`; `None` for a model that unreel did not train."""
     file = folder / FILE
     if not file.exists():
         return None

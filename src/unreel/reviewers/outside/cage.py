@@ -272,7 +272,7 @@ def _die_with(libc: ctypes.CDLL, keeper: int) -> None:
 
 
 def _status_of(pid: int) -> int:
-    """How the process ended; others that lost their parents are let go meanwhile."""
+    """Return the exit status of the process; orphans are reaped meanwhile."""
     while True:
         ended, status = os.wait()
         if ended == pid:

@@ -1,4 +1,4 @@
-"""What opens a program or a service as a reviewer: described by values that pickle, loaded when it is asked."""
+"""Factories of programs and services as reviewers: picklable values, loaded when used."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """Where a service is, what it is shown, and how hard and how much it may be asked."""
+    """Service URL, its input, and its limits."""
 
     url: str
     show: Shown
@@ -50,7 +50,7 @@ def read_outside_name(model: str) -> str:
 def open_program(
     model: str, command: Sequence[str], reading: Reading, terms: Terms, *, gpus: float = 0.0
 ) -> Opener:
-    """What opens `command:NAME`; its files are looked for from here.
+    """Return the factory of `command:NAME`; its files are resolved from the current folder.
 
     Raises:
         InvalidSettingError: There is no such program.
@@ -63,7 +63,7 @@ def open_program(
 def open_service(
     model: str, visit: Visit, reading: Reading, *, key_hosts: str, seed: int
 ) -> Opener:
-    """What opens `http:NAME`; where it runs is no part of its name.
+    """Return the factory of `http:NAME`; its URL is no part of its name.
 
     Raises:
         InvalidSettingError: A key would travel in clear.

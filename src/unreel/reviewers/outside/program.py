@@ -1,4 +1,4 @@
-"""What a recipe's `command` names: words, and files that make the program what it is."""
+"""Program of a recipe's `command`: arguments, and the files that define it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ _LOOK_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is run, where it may write, and how much it may take."""
+    """Command to run, its writable folder, and its limits."""
 
     command: Sequence[str]
     folder: Path
@@ -86,7 +86,7 @@ def run_caged(job: Job, stop: threading.Event) -> Ended | Failure:
 
 
 class _Hearing:
-    """What comes out of both streams, up to a length."""
+    """Captured output of both streams, up to a length."""
 
     def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
         self.output, self.errors = bytearray(), bytearray()

@@ -1,4 +1,4 @@
-"""What a detector says, a number or a word, as a belief that the instruments' own words can carry."""
+"""Convert a detector's output, a number or a word, into a probability and a protocol answer."""
 
 import json
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _READABLE: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How scores are read: what a high one means, and from where on a clip is called so."""
+    """Interpretation of scores: the meaning of a high one, and the threshold."""
 
     score_means: ScoreMeans = "generated"
     threshold: float = 0.5
 
     def believe(self, told: Any) -> float | Failure:
-        """How sure `told`, the detector's reply, is that the clip is generated, from 0 to 1."""
+        """Return the probability in `told`, the detector's reply, that the clip is generated, from 0 to 1."""
         wrong = _wrong(told)
         if wrong:
             return _malformed(wrong)
@@ -76,7 +76,7 @@ def read_reply(data: bytes) -> Any | Failure:
 
 
 def _wrong(told: Any) -> str:
-    """What is wrong with a reply; "" where nothing is."""
+    """Return the fault of a reply; "" if there is none."""
     if not isinstance(told, dict) or (told.get("score") is None and told.get("label") is None):
         return f"the reply is not {_FORM}"
     label, score = told.get("label"), told.get("score")

@@ -32,7 +32,7 @@ class _ScoreAsker(Asker):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Where it is, what it is shown, and how hard and how much it may be asked."""
+    """Service URL, its input, and its limits."""
 
     url: str
     show: Shown = "clip"

@@ -1,4 +1,4 @@
-"""What is held out of training: whole scenes, with all that shows the same, drawn by hash."""
+"""Held-out data: whole scenes with all duplicates, sampled by hash."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

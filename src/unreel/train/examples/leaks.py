@@ -1,4 +1,4 @@
-"""Whether what is trained on shows what the checkpoint will be scored on."""
+"""Check whether training data contains clips of the evaluation set."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Leak:
 def find_leaks(
     trained: Iterable[Example], unseen: Sequence[Unseen], matches: Iterable[Match]
 ) -> tuple[Leak, ...]:
-    """What of `unseen` is shown in training, each clip once and by its strongest tie."""
+    """Return the clips of `unseen` that are in training, each once with its strongest match."""
     by_clip: dict[str, str] = {}
     by_source: dict[str, str] = {}
     for example in trained:

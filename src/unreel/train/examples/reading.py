@@ -179,7 +179,7 @@ class _Gathering:
         )
 
     def part(self, compared: Compared) -> tuple[list[Example], list[Example]]:
-        """What is learned from, and what is held out: no scene is on both sides."""
+        """Return the training part and the held-out part: no scene is in both."""
         bundles = bind(self.all, [(match.first, match.second) for match in compared.matches])
         bound = list(zip(self.all, bundles, strict=True))
         if self._recipe.holdout.split is None:
@@ -199,7 +199,7 @@ class _Gathering:
         return [example for example, _ in taken], kept
 
     def left_out(self) -> LeftOut:
-        """What gave no example."""
+        """Return the counts of clips without an example."""
         return LeftOut(reasons=dict(+self._reasons), first=tuple(self._first))
 
     def _ask(

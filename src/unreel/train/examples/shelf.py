@@ -1,4 +1,4 @@
-"""What training keeps of clips: which bytes are at each file, and what they look like. Nothing is done twice."""
+"""Stored hashes and fingerprints of training clips, so that nothing is computed twice."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class PrintStage(MediaStage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Which clips show the same."""
+    """Groups of clips with the same content."""
 
     matches: tuple[Match, ...]
     unlooked: Mapping[str, int]

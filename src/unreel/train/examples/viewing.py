@@ -1,4 +1,4 @@
-"""How large a model sees a lesson and how many tokens it takes: by its processor, or by its family's rule."""
+"""Input size and tokens of an example: by the model's processor, or by its family's rule."""
 
 import math
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ class Counted:
 
 
 class View(Protocol):
-    """What a model makes of a lesson."""
+    """Model input of an example."""
 
     @property
     def told(self) -> str:
-        """Whose figures these are, in words."""
+        """Return the source of these figures, as text."""
         ...
 
     def box_space(self, exhibit: Exhibit) -> str:
@@ -63,7 +63,7 @@ class ByRule:
 
     @property
     def told(self) -> str:
-        """Whose figures these are."""
+        """Return the source of these figures."""
         return f"the rule of the {self.family} family: tokens are an estimate"
 
     def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class ByProcessor:
 
     @property
     def told(self) -> str:
-        """Whose figures these are."""
+        """Return the source of these figures."""
         return f"the processor in {self.folder}"
 
     def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a trainer of other people is to an export, and the table of those that are known."""
+"""Interface of an export to another trainer, and the table of known trainers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -18,7 +18,7 @@ class Format(Protocol):
 
     @property
     def name(self) -> str:
-        """What people type."""
+        """Return the name on the command line."""
         ...
 
     @property
@@ -33,7 +33,7 @@ class Format(Protocol):
 
     @property
     def shapes(self) -> Sequence[Shape]:
-        """How it takes clips."""
+        """Return the supported input shapes."""
         ...
 
     def seen(self, order: Order, width: int, height: int) -> tuple[int, int]:
@@ -45,7 +45,7 @@ class Format(Protocol):
         ...
 
     def differences(self, order: Order) -> Sequence[str]:
-        """What cannot be made equal to a training here, with what to do about it."""
+        """Return the unavoidable differences from a training here, with advice."""
         ...
 
     def row(self, conversation: Conversation) -> Mapping[str, Any]:
@@ -59,7 +59,7 @@ class Format(Protocol):
         ...
 
     def command(self, order: Order) -> str:
-        """What to type in the folder."""
+        """Return the command to run in the folder."""
         ...
 
 

@@ -33,7 +33,7 @@ class Conversation:
 
     @property
     def answer(self) -> str:
-        """What is learned."""
+        """Return the target answer."""
         return self.lesson.target
 
     def by_role(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Where the media of one part lie, as the conversation names them."""
+    """Media files of one part, as named in the conversation."""
 
     paths: tuple[str, ...]
 

@@ -40,7 +40,7 @@ _NO_BYTES: Final = WholeClip(b"", "application/octet-stream")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedExamples:
-    """What an export wrote, and what it could not."""
+    """Result of an export, with the rows that could not be written."""
 
     folder: Path
     trainer: str
@@ -167,7 +167,7 @@ class _Desk:
         return converse(lesson, parts, list(self._put(parts, exhibits)))
 
     def tell(self, part: str, written: Conversation) -> dict[str, Any]:
-        """What was done for one row: enough to read its answer back."""
+        """Return the record of one row: enough to parse its answer back."""
         example = written.lesson.example
         told: dict[str, Any] = {
             "part": part,
@@ -222,7 +222,7 @@ class _Desk:
                     pass
 
     def _skew(self, written: Conversation) -> float:
-        """How far the frames of a video lie from the instants that the trainer gives them, at most."""
+        """Return the maximum distance of a video's frames from the timestamps that the trainer assigns."""
         pace = self._order.pace
         if pace is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""What is handed to another trainer: in which shape clips go there, and what it is told of frames and sizes."""
+"""Settings of an export: shape of clips, frames and sizes."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,12 +45,12 @@ class Order:
 
     @property
     def most_pixels(self) -> int:
-        """What a trainer is told not to go above; it knows no longest side."""
+        """Return the maximum number of pixels for a trainer without a longest side."""
         return self.condition.max_pixels or LONGEST_SIDE**2
 
     @property
     def shows_times(self) -> bool:
-        """Whether the question is about instants."""
+        """Return whether the question is about timestamps."""
         return any(shows_times(data.protocol, data.asked.marks) for data in self.recipe.data)
 
 

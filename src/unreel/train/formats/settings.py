@@ -9,7 +9,7 @@ from unreel.train.recipe import TrainRecipe
 
 
 def shared(recipe: TrainRecipe) -> dict[str, Any]:
-    """What transformers' own arguments are called, in all of these trainers."""
+    """Return the arguments of transformers that all of these trainers share."""
     optimise, watch = recipe.optimise, recipe.watch
     told: dict[str, Any] = {
         "per_device_train_batch_size": optimise.batch_size,

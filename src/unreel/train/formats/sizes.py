@@ -1,4 +1,4 @@
-"""How other trainers resize a frame before a model sees it: the space of the boxes that they teach."""
+"""Resize rules of other trainers: the coordinate space of their boxes."""
 
 import math
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""What a training will take, told before anything starts: tokens, memory, hours and money, with the formula."""
+"""Estimate of a training before it starts: tokens, memory, hours and cost, with the formula."""

@@ -1,4 +1,4 @@
-"""How large a model is, from its name or from the `config.json` of its folder: no weight is read."""
+"""Size of a model, from its name or from the `config.json` of its folder: no weight is read."""
 
 import re
 from collections.abc import Mapping
@@ -191,7 +191,7 @@ def find_architecture(name: str, family: FamilyName) -> Architecture:
 
 
 def read_architecture(folder: Path, family: FamilyName) -> Architecture:
-    """What `config.json` in `folder` says."""
+    """Return the architecture in the `config.json` of `folder`."""
     file = folder / _CONFIG
     try:
         config = parse_object(read_bytes(file, most=RECIPE_BYTES))

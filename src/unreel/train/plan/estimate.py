@@ -48,7 +48,7 @@ UTILISATION: Final[dict[FamilyName, Utilisation]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What a training is to run on."""
+    """Hardware of a training."""
 
     device: Device
     count: int
@@ -82,7 +82,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a training will take. Hours are for the whole of it; nothing of it was run."""
+    """Estimate of a training. Hours are for all of it; nothing was run."""
 
     recipe: str
     device: str
@@ -111,14 +111,14 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether one device's memory is enough."""
+        """Return whether one device's memory is sufficient."""
         return not self.remedies
 
 
 def plan_training(
     recipe: TrainRecipe, strata: Sequence[Stratum], architecture: Architecture, fleet: Fleet
 ) -> Plan:
-    """What `recipe` takes on `fleet` for the examples of `strata`."""
+    """Return the estimate of `recipe` on `fleet` for the examples of `strata`."""
     if not strata:
         setting, problem = "data", "there is no example to plan for"
         raise InvalidSettingError(setting, problem, "Name a benchmark with truth")
@@ -213,7 +213,7 @@ def _word_s(model: ModelSection, architecture: Architecture, fleet: Fleet) -> fl
 
 
 def _remedies(recipe: TrainRecipe, memory: Memory, fleet: Fleet) -> tuple[str, ...]:
-    """What would make the memory enough, the least change of the training first."""
+    """Return the changes that would make the memory sufficient, least intrusive first."""
     if memory.total <= fleet.device.memory_gib:
         return ()
     model, optimise = recipe.model, recipe.optimise

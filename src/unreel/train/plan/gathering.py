@@ -24,7 +24,7 @@ _PERMILLE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
 
 
 def expected_strata(recipe: TrainRecipe) -> list[Stratum]:
-    """What the recipe declares of its data.
+    """Return the data declared in the recipe.
 
     Raises:
         InvalidSettingError: Some of its data declare nothing.
@@ -33,7 +33,7 @@ def expected_strata(recipe: TrainRecipe) -> list[Stratum]:
 
 
 def found_strata(recipe: TrainRecipe, access: "Access") -> list[Stratum]:
-    """What the recipe's benchmarks hold: their clips are hashed and probed, none is decoded."""
+    """Return the data of the recipe's benchmarks: clips are hashed and probed, none is decoded."""
     from unreel.train.examples.reading import read_examples  # it needs the tables of `unreel[eval]`
 
     holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})
@@ -47,12 +47,12 @@ def found_strata(recipe: TrainRecipe, access: "Access") -> list[Stratum]:
 
 
 def is_here(recipe: TrainRecipe) -> bool:
-    """Whether every benchmark of its data lies on this machine."""
+    """Return whether every benchmark of its data is present locally."""
     return all(data.benchmark is not None and data.path.exists() for data in recipe.data)
 
 
 def _stratum_of(example: "Example") -> tuple[Stratum, int]:
-    """What is alike in all that costs; clips of a pair are taken to be like the first."""
+    """Return the properties that determine the cost; clips of a pair are assumed to be like the first."""
     video, question = example.clips[0].facts.video, example.question
     wording = protocol(question.instrument.protocol).wording
     answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)

@@ -1,4 +1,4 @@
-"""What a training holds in the memory of one device.
+"""Memory of a training on one device.
 
 - Weights, gradients and AdamW of mixed precision: 2 + 2 + 12 bytes for a parameter that learns (a 32-bit
   copy and two moments), 2 for one that does not; in `fp32` 4 + 4 + 8, and 4. `fsdp` divides all of it by
@@ -61,7 +61,7 @@ def count_trained(model: ModelSection, architecture: Architecture) -> int:
 def memory_of(
     model: ModelSection, architecture: Architecture, load: Load, *, batch: int, shards: int
 ) -> Memory:
-    """What `batch` examples like `load` take at once, with the model's states divided by `shards`."""
+    """Return the memory for `batch` examples like `load`, with the model's states divided by `shards`."""
     weight, gradient, optimiser = _STATES[model.precision]
     trained = count_trained(model, architecture)
     held = architecture.text.parameters + architecture.vision.parameters

@@ -1,4 +1,4 @@
-"""How many operations a training takes.
+"""Number of operations of a training.
 
 - The text part: 6 x parameters x tokens where it learns (2 forwards, 4 backwards), 4 where an adapter on it
   does (nothing is worked out for frozen weights); the part that sees: 6 x parameters x patches where it
@@ -32,7 +32,7 @@ class Work:
 
 
 def work_of(model: ModelSection, architecture: Architecture, load: Load) -> Work:
-    """What it takes to learn from one example like `load`."""
+    """Return the operations for training on one example like `load`."""
     again = _FORWARD if model.gradient_checkpointing else 0
     spoken = (6 if model.tune == "full" else 4) + again
     learns = model.vision == "trained"
@@ -41,7 +41,7 @@ def work_of(model: ModelSection, architecture: Architecture, load: Load) -> Work
 
 
 def asking_work(architecture: Architecture, load: Load) -> Work:
-    """What it takes to read one question, before a word is answered."""
+    """Return the operations for reading one question, before the answer."""
     tokens = load.tokens - load.answer_tokens
     return _work(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
 

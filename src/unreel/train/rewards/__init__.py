@@ -1,1 +1,1 @@
-"""What an answer earns, from the truth alone: pure functions, the same for every trainer that calls them."""
+"""Rewards of answers from the ground truth: pure functions, the same for every trainer."""

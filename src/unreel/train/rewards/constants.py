@@ -1,4 +1,4 @@
-"""What an answer reaches that looks at no clip: evidence is paid only from there on."""
+"""Scores of constant answers that ignore the clip: evidence is rewarded only above them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class _Guess(Generic[A]):
 
 
 def constant_bars(questions: Sequence[Sequence[TraceTruth]], *, onset_within: float) -> Bars:
-    """What the best constant box and onset reach on the clips with a trace, plus a standard error.
+    """Return the scores of the best constant box and onset on the clips with a trace, plus a standard error.
 
     Each of `questions` is the truths of one clip; the nearest of them counts.
     """

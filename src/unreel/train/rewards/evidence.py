@@ -1,4 +1,4 @@
-"""How near the evidence of a `trace` answer comes to the truth: 0 to 1, `None` where there is none to compare."""
+"""Closeness of the evidence of a `trace` answer to the ground truth: 0 to 1, `None` if there is nothing to compare."""
 
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
@@ -35,10 +35,10 @@ def span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float | None:
 
 
 def is_malformed(verdict: TraceVerdict) -> bool:
-    """Whether a place or a time was tried in a form that cannot be read; what is absent is not malformed."""
+    """Return whether a position or time was given in an unreadable format; absent parts are not malformed."""
     return any(is_unreadable(part) for part in (verdict.box, verdict.start_us))
 
 
 def is_unreadable(part: object) -> bool:
-    """Whether that part of a verdict was given in a form that cannot be read."""
+    """Return whether that part of a verdict was given in an unreadable format."""
     return isinstance(part, Unparsed) and part.reason is not UnparsedReason.MISSING

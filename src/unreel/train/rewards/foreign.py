@@ -22,7 +22,7 @@ def compute_score(
     extra_info: Any = None,  # noqa: ARG001
     **_ignored: Any,
 ) -> float:
-    """What verl's reward managers call for each answer.
+    """Return the reward of one answer; called by verl's reward managers.
 
     Raises:
         UnreelError: `ground_truth` is no `AnswerKey`: no answer could make up for that.
@@ -31,7 +31,7 @@ def compute_score(
 
 
 class SwiftReward:
-    """What ms-swift calls for each batch: `orms["unreel"] = SwiftReward` in a file given to `--external_plugins`."""
+    """Reward class for ms-swift: `orms["unreel"] = SwiftReward` in a file given to `--external_plugins`."""
 
     def __init__(self, args: Any = None, **_ignored: Any) -> None:
         self.args = args

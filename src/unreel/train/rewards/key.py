@@ -32,7 +32,7 @@ class _Written(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerKey:
-    """What answers to one question are marked by: whoever holds it needs nothing else."""
+    """Key that scores answers to one question, complete in itself."""
 
     protocol: str
     prompt: str
@@ -43,7 +43,7 @@ class AnswerKey:
     terms: Terms
 
     def mark(self, text: str) -> Reward:
-        """What `text` earns, read by the instrument's own strict parser; no text raises."""
+        """Return the reward of `text`, parsed by the protocol's strict parser; no text raises."""
         if len(text) > LONGEST:
             return NOTHING
         reading = Reading(mode="strict", prompt=self.prompt, space=self.space)
@@ -65,7 +65,7 @@ class AnswerKey:
 
 
 def read_key(text: str) -> AnswerKey:
-    """What `AnswerKey.write` wrote.
+    """Read the output of `AnswerKey.write`.
 
     Raises:
         InvalidSettingError: It is something else.

@@ -1,4 +1,4 @@
-"""What one answer earns, 0 to 1, from its verdict and the truth."""
+"""Reward of one answer, 0 to 1, from its verdict and the ground truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _WIDEST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What an answer earns, and what its parts came to before they were weighed."""
+    """Reward of an answer, with the values of its parts before weighting."""
 
     total: float
     """0 to 1."""
@@ -44,7 +44,7 @@ NOTHING: Final = Reward(0.0)
 
 
 def pay(verdict: Verdict, truths: Sequence[Any], terms: Terms, *, prompt: str) -> Reward:
-    """What `verdict` earns against the one of its `truths` that it meets best.
+    """Return the reward of `verdict` against the best matching of its `truths`.
 
     An answer that cannot be read earns 0, as does a real clip that is called generated. A generated clip that
     is called real costs `false_alarm` times less, whatever else is said of it. Evidence is paid on
@@ -92,7 +92,7 @@ def _above(closeness: float | None, bar: float) -> float:
 def _pay_label(
     said: Label | Unparsed, true: Label, others: Sequence[tuple[str, float, float]], terms: Terms
 ) -> Reward:
-    """What a call earns: a false alarm costs all there is, a miss one part in `false_alarm` of it."""
+    """Return the reward of a label: a false alarm costs all of it, a miss one part in `false_alarm`."""
     if isinstance(said, Unparsed):
         return NOTHING
     if said is not true:

@@ -1,4 +1,4 @@
-"""What each part of an answer is worth, settled for the truths that a model learns from."""
+"""Weights of the parts of an answer, fixed for the ground truth of a training set."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final

@@ -1,1 +1,1 @@
-"""How a ledger of an earlier release becomes one of this release, run by Alembic."""
+"""Migrate a ledger of an earlier release to this release with Alembic."""
