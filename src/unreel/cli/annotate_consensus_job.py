@@ -132,6 +132,7 @@ def _document(
         "n_judged": len(found.tasks),
         "n_settled": len(found.settled),
         "weights": found.weights,
+        "notes": found.notes,
         "tasks": rows,
     }
 
@@ -147,7 +148,8 @@ def _tell(found: Consensus, *, n_tasks: int) -> None:
     n_dissent = sum(bool(outcome.dissent) for outcome in found.settled.values())
     say(
         f"{len(found.settled)} of {len(found.tasks)} judged tasks settled, {n_dissent} of them with "
-        f"dissent; {n_tasks - len(found.tasks)} not judged yet"
+        f"dissent; {n_tasks - len(found.tasks)} not judged yet",
+        *found.notes,
     )
     for why, n in Counter(outcome.why.value for outcome in found.unsettled.values()).most_common():
         say(f"  open: {n} {why}")

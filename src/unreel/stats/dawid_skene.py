@@ -66,12 +66,14 @@ def dawid_skene(
     *,
     pull: float = 2.0,
     most_rounds: int = MOST_ROUNDS,
+    shape: tuple[int, int] = (0, 0),
 ) -> Skills:
     """Skills and truths from labels `[i]`: whole numbers from 0 that name who, what and which.
 
     Starts at the shares of each task's labels, so that the same labels give the same skills in any
     order. `pull` is how many made-up tasks of each true label stand behind the prior; 0 is the method
-    as published.
+    as published. `shape` is the number of annotators and of labels, where `label` may not
+    hold the last of them.
     """
     who, what, said = (_numbers(column) for column in (annotator, task, label))
     if not len(who) == len(what) == len(said) > 0 or pull < 0:
@@ -81,6 +83,7 @@ def dawid_skene(
         )
         raise InvalidValueError(msg)
     n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (who, what, said))
+    n_people, n_labels = max(n_people, shape[0]), max(n_labels, shape[1])
     ones = np.ones(len(who))
     given = csr_array((ones, (who * n_labels + said, what)), shape=(n_people * n_labels, n_tasks))
     votes = csr_array((ones, (what, said)), shape=(n_tasks, n_labels)).toarray()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,13 +11,14 @@ from opinions import rated, rated_values, said, task, traced_values
 from unreel.annotate.campaign import Interface
 from unreel.annotate.consensus.deciding import decide
 from unreel.annotate.consensus.matching import order
-from unreel.annotate.consensus.outcome import Open, Settled, Unsettled, Way
+from unreel.annotate.consensus.outcome import Consensus, Open, Settled, Unsettled, Way
 from unreel.annotate.consensus.rule import Method, Rule
 from unreel.annotate.judgements import AnyValue, Passed, Preferred, Rated, Screened, Traced, Voted
-from unreel.annotate.opinion import Said
+from unreel.annotate.opinion import Said, answer_of
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
+from unreel.stats.sample import IntArray
 
 KINDS: dict[Interface, st.SearchStrategy[AnyValue]] = {
     Interface.SCREENING: st.builds(Screened, keep=st.booleans()),
@@ -128,11 +130,58 @@ def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
 
 
 def test_dawid_skene_leaves_open_what_it_is_not_sure_of() -> None:
-    values = [Voted(label=Label.REAL), Voted(label=Label.GENERATED)]
+    values = [Voted(label=Label.REAL)] * 2 + [Voted(label=Label.GENERATED)]
     rule = Rule(method=Method.DAWID_SKENE, sure=0.9)
     (found,) = decide(_opinions(values), rule, interface=Interface.REALITY).tasks.values()
     assert isinstance(found, Unsettled)
     assert found.why is Open.UNSURE
+
+
+def _campaign(answers: Sequence[Sequence[int]]) -> tuple[Consensus, Consensus]:
+    """Weighed and counted: answers by person, then by task; 1 is `generated`."""
+    labels = (Voted(label=Label.REAL), Voted(label=Label.GENERATED))
+    opinions = [
+        one
+        for number, line in enumerate(zip(*answers, strict=True))
+        for one in said(
+            {f"p{who}": labels[each] for who, each in enumerate(line)}, task(f"{number:03}")
+        )
+    ]
+    rule = Rule(quorum=1, method=Method.DAWID_SKENE)
+    weighed = decide(opinions, rule, interface=Interface.REALITY)
+    return weighed, decide(opinions, Rule(quorum=1), interface=Interface.REALITY)
+
+
+def _answers(rng: np.random.Generator, truth: IntArray, right: float) -> list[int]:
+    answers: list[int] = np.where(rng.random(len(truth)) < right, truth, 1 - truth).tolist()
+    return answers
+
+
+def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is_true() -> None:
+    stated, true = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=40)
+        weighed, counted = _campaign([_answers(rng, truth, 0.8) for _ in range(3)])
+        assert "majorities stand" in weighed.notes[0]
+        assert "not looked for" in weighed.notes[1]
+        for number, label in enumerate(truth):
+            id_ = task(f"{number:03}").id
+            found = weighed.settled[id_]
+            assert found.value == counted.settled[id_].value
+            true.append(answer_of(found.value) == ("real", "generated")[label])
+            stated.append(found.p_right or 0)
+    assert abs(np.mean(stated) - np.mean(true)) < 0.05
+
+
+def test_a_pair_that_shares_its_answers_is_found_and_counts_once() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(2, size=40)
+    honest = [_answers(rng, truth, 0.8) for _ in range(3)]
+    shared = _answers(rng, truth, 0.6)
+    weighed, _ = _campaign([*honest, shared, shared])
+    (note,) = [note for note in weighed.notes if "one voice" in note]
+    assert note.startswith("p3 and p4 gave the same answer to 40 of 40 tasks")
 
 
 def test_no_judgements_settle_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from unreel.annotate.campaign import Interface
@@ -77,14 +78,14 @@ def decide(
         rule=rule,
         tasks={id_: _settle(opinions, rule, tally) for id_, opinions in tasks.items()},
         weights=weighing.weights if weighing else {},
+        notes=weighing.notes if weighing else (),
     )
     return apply_reviews(found, tasks, reviews) if reviews or rule.reviews else found
 
 
 def _tally(interface: Interface, weighing: Weighing | None) -> Tally:
-    if weighing:
-        return weighing.tally
-    return majority_or_mean if interface is Interface.REALISM else majority
+    count = majority_or_mean if interface is Interface.REALISM else majority
+    return partial(weighing.tally, count=count) if weighing else count
 
 
 def _settle(opinions: Sequence[Opinion], rule: Rule, tally: Tally) -> Outcome:

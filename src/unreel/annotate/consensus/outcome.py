@@ -82,6 +82,8 @@ class Consensus:
     """By the task's id, in the order of ids."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """By annotator, the share of right answers that Dawid-Skene reckons with; empty for majorities."""
+    notes: tuple[str, ...] = ()
+    """Whether people were weighed and which pairs count as one voice, as sentences; for Dawid-Skene."""
 
     @property
     def settled(self) -> Mapping[str, Settled]:

@@ -1,0 +1,128 @@
+"""Pairs of people who agree more often than their accuracy explains.
+
+If people err independently, agreement beyond chance of two people (Cohen's kappa) is the product of two factors, one for each person. With four
+people or more the product of a pair is known from all other pairs, so a pair that shares its answers stands out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.stats.sample import Array, IntArray
+
+FEWEST_PEOPLE: Final = 4
+"""With three people any agreement of a pair is explained by an accuracy."""
+FEWEST_SHARED: Final = 20
+"""Tasks that both judged; with fewer a pair is not tested."""
+_ALARM_RATE: Final = 0.01
+"""Over all pairs together, by Bonferroni."""
+MOST_PEOPLE: Final = 12
+"""With more people pairs are not tested: the test compares each pair with all others."""
+_N_DRAWS: Final = 100
+"""Bootstrap resamples of tasks, for the standard error."""
+_N_ROUNDS: Final = 30
+_FIRST_FACTOR: Final = 0.7
+_LEAST_SPREAD: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedPair:
+    """Two people by number, with the tasks that both judged."""
+
+    first: int
+    second: int
+    n_shared: int
+    n_same: int
+    n_expected: float
+    """Same answers that their accuracy explains."""
+
+
+def find_copied_pairs(
+    annotator: npt.ArrayLike, task: npt.ArrayLike, label: npt.ArrayLike, *, seed: int = 0
+) -> tuple[CopiedPair, ...] | None:
+    """Find pairs among labels `[i]`, whole numbers from 0; `None` if no pair could be tested."""
+    who, what, said = (np.asarray(column) for column in (annotator, task, label))
+    n_people, n_tasks = int(who.max()) + 1, int(what.max()) + 1
+    if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
+        return None
+    answers = np.zeros((n_people, n_tasks, int(said.max()) + 1))
+    answers[who, what, said] = 1
+    agreement = _agreement(answers)
+    tested = np.argwhere(np.triu(agreement.n_shared, 1) >= FEWEST_SHARED)
+    if not len(tested):
+        return None
+    rng = np.random.default_rng(seed)
+    draws = [_agreement(answers[:, rng.integers(n_tasks, size=n_tasks)]) for _ in range(_N_DRAWS)]
+    kappas = np.stack([agreement.kappa, *(draw.kappa for draw in draws)])
+    return tuple(_find(agreement, kappas, tested))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Agreement:
+    """Matrices over people."""
+
+    n_shared: Array
+    n_same: Array
+    by_chance: Array
+    """Share of same answers of two people who give their answers to any task."""
+    kappa: Array
+
+
+def _agreement(answers: Array) -> _Agreement:
+    """Compare all pairs over `answers[person, task, label]`, 1 for the given label."""
+    judged = answers.sum(axis=2)
+    n_shared = judged @ judged.T
+    n_same = np.einsum("atl,btl->ab", answers, answers)
+    given = np.einsum("atl,bt->abl", answers, judged)
+    at_least_one = np.maximum(n_shared, 1)
+    by_chance = np.einsum("abl,bal->ab", given, given) / at_least_one**2
+    kappa = (n_same / at_least_one - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1)
+    return _Agreement(n_shared, n_same, by_chance, kappa)
+
+
+def _find(agreement: _Agreement, kappas: Array, tested: IntArray) -> Iterator[CopiedPair]:
+    """Yield pairs, the surest first; a pair that was found explains nothing of the others any more.
+
+    `kappas[draw, i, j]` begins with the set itself, followed by its resamples.
+    """
+    limit = -NormalDist().inv_cdf(_ALARM_RATE / len(tested))
+    weights = agreement.n_shared * (1 - np.eye(len(agreement.kappa)))
+    left = [(i, j) for i, j in tested.tolist()]
+    while left:
+        surprise, products = {}, {}
+        for i, j in left:
+            others = weights.copy()
+            others[i, j] = others[j, i] = 0
+            explained = _products(kappas, others, i, j)
+            excess = kappas[:, i, j] - explained
+            products[i, j] = float(explained[0])
+            surprise[i, j] = excess[0] / max(excess[1:].std(), _LEAST_SPREAD)
+        i, j = max(surprise, key=lambda pair: surprise[pair])
+        if surprise[i, j] < limit:
+            return
+        weights[i, j] = weights[j, i] = 0
+        n, chance = int(agreement.n_shared[i, j]), float(agreement.by_chance[i, j])
+        yield CopiedPair(
+            first=i,
+            second=j,
+            n_shared=n,
+            n_same=int(agreement.n_same[i, j]),
+            n_expected=n * (chance + (1 - chance) * products[i, j]),
+        )
+        left = [pair for pair in left if not {i, j} & set(pair)]
+
+
+def _products(kappas: Array, weights: Array, i: int, j: int) -> Array:
+    """`[draw]`: the product of the factors of two people, by least squares over the pairs with a weight."""
+    factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
+    weighed = weights * kappas
+    for _ in range(_N_ROUNDS):
+        total = factors**2 @ weights
+        fitted = np.einsum("dab,db->da", weighed, factors) / np.where(total > 0, total, 1)
+        factors = (factors + np.clip(np.where(total > 0, fitted, factors), 0, 1)) / 2
+    product: Array = factors[:, i] * factors[:, j]
+    return product
