@@ -37,13 +37,10 @@ def iter_csv(
     clean: Callable[[str], str] = plain_lines,
 ) -> Iterator[str]:
     """Yield the header and each row of a CSV file; cells may hold several lines unless `clean` ends that."""
-    line = io.StringIO()
-    writer = csv.writer(line, lineterminator="\n")
     for cells in itertools.chain([columns], ([row[name] for name in columns] for row in rows)):
-        writer.writerow([_inert(clean(str(cell))) for cell in cells])
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([_inert(clean(str(c))) for c in cells])
         yield line.getvalue()
-        line.seek(0)
-        line.truncate()
 
 
 def latex_text(
